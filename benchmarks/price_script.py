@@ -71,7 +71,7 @@ class Script:
 
 def _lead(messages: Sequence[Message], *, keeps_findings: bool) -> AnswerLike:
     conversation = read_conversation(messages)
-    if not (conversation.calls_of("TaskCreate") or any(SUMMARY in one.text for one in conversation.received)):
+    if not (conversation.calls_of("TaskCreate") or any(SUMMARY in message.text for message in conversation.received)):
         return play_lead(ModelRequest(tuple(messages)))
     last = messages[-1].content[-1]
     call = conversation.calls[-1] if conversation.calls else None
@@ -100,7 +100,7 @@ def _after_list(call: ToolCall) -> AnswerLike:
 
 def _mate(messages: Sequence[Message], *, keeps_findings: bool) -> AnswerLike:
     conversation = read_conversation(messages)
-    found = next((one for one in reversed(conversation.received) if parse_item(one.text)), None)
+    found = next((message for message in reversed(conversation.received) if parse_item(message.text)), None)
     if found is None:
         return "Ready."
     item, number = parse_item(found.text), item_number(found.text)

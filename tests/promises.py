@@ -469,6 +469,41 @@ PROMISES: Final = {
     "A27-e": Promise("No secret is in anything that a gateway writes or sends.", "gateway"),
     "A29-b": Promise("Nothing is kept of a session that is closed but its row.", "gateway"),
     "A29-c": Promise("A chat that floods, and a session that works without end, delay no other chat.", "gateway"),
+    # the swarm: its price, its screen, a run that is played
+    "S-item": Promise(
+        "Each item of a survey is a conversation of its own: nothing of another one is sent again.", "swarm"
+    ),
+    "S-findings": Promise(
+        "A call that completes an item with its findings ends the turn without another request.", "swarm"
+    ),
+    "S-woken": Promise(
+        "The lead is woken at quarters of the board and when all is done, never for one item alone.", "swarm"
+    ),
+    "S-ask": Promise(
+        "A run that may cost more than the settings allow begins only when somebody has said so.", "swarm"
+    ),
+    "S-partial": Promise(
+        "A swarm that reaches its budget stops in order, and its partial report says so on top.", "swarm"
+    ),
+    "S-question": Promise(
+        "What waits for a person is on top of the screen at any size, with as much of its call as three lines hold.",
+        "swarm",
+    ),
+    "S-keys": Promise(
+        "A key does on the terminal what its table says, and ends nothing without a second one.", "swarm"
+    ),
+    "S-seen": Promise(
+        "A kill, a crash and a hang are seen, and nothing is said to be safe that nobody has and nobody can take.",
+        "swarm",
+    ),
+    "S-screen": Promise("A screen that fails, hangs or goes away neither stops nor delays its run.", "swarm"),
+    "S-resize": Promise("After a change of size the terminal shows what the panes give for that size.", "swarm"),
+    "S-resumed": Promise(
+        "The screen of a resumed run shows what was done before, and time goes on from there.", "swarm"
+    ),
+    "S-fold": Promise("Every place of a run that is played shows the fold of the events up to there.", "swarm"),
+    "S-jump": Promise("Keys move a run that is played by events, by failures and to a written place.", "swarm"),
+    "S-follow": Promise("A run that grows is followed at its end until somebody moves.", "swarm"),
 }
 
 CHECKS_OF_THE_GATEWAY: Final = {
@@ -528,6 +563,7 @@ class Unseen:
 _CONFIGURED: Final = "what a configuration means is decided before anything is recorded"
 _CHATS: Final = "what a chat shows is known to its service alone"
 _GATEWAY: Final = "it is about the gateway's journal, of which the checks of sessions know nothing"
+_SCREENS: Final = "what a terminal shows is not on record"
 
 NOT_IN_A_JOURNAL: Final = {
     "I-16": Unseen(
@@ -832,4 +868,20 @@ NOT_IN_A_JOURNAL: Final = {
     **dict.fromkeys(
         ("A18-g", "A22-f", "A25-g", "A27-e", "A29-c"), Unseen(_GATEWAY, ("gateway/process/test_whole_gateway.py",))
     ),
+    "S-item": Unseen("what a model is sent is not on record", ("session/test_item_conversations.py",)),
+    "S-findings": Unseen("what a call is to end is not on record", ("session/test_item_conversations.py",)),
+    "S-woken": Unseen("what is worth a turn of the lead is not on record", ("session/test_item_conversations.py",)),
+    "S-ask": Unseen("a run that does not begin has no journal", ("swarm/test_swarm_cost.py",)),
+    "S-partial": Unseen(
+        "reports are files beside the journal", ("swarm/test_swarm_cost.py", "swarm/test_swarm_budget.py")
+    ),
+    "S-question": Unseen(_SCREENS, ("terminal/test_screen_panes.py",)),
+    "S-keys": Unseen(_SCREENS, ("terminal/test_screen_loop.py", "terminal/test_screen_controls.py")),
+    "S-seen": Unseen(_SCREENS, ("terminal/test_screen_story.py",)),
+    "S-screen": Unseen(_SCREENS, ("terminal/test_screen_loop.py", "swarm/test_swarm_screen.py")),
+    "S-resize": Unseen(_SCREENS, ("terminal/test_screen_loop.py",)),
+    "S-resumed": Unseen(_SCREENS, ("swarm/test_swarm_screen.py",)),
+    "S-fold": Unseen(_SCREENS, ("replay/test_played_run.py",)),
+    "S-jump": Unseen(_SCREENS, ("replay/test_playhead.py", "replay/test_played_run.py")),
+    "S-follow": Unseen(_SCREENS, ("replay/test_playhead.py", "replay/test_played_run.py")),
 }

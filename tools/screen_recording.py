@@ -1,6 +1,6 @@
 """Draw a recorded swarm as its screen showed it: an animated SVG, or a still of one moment; or lines that a terminal showed.
 
-    python -m tools.screen_recording RUN recording.svg --size 100x28 --until 14
+    python -m tools.screen_recording RUN recording.svg --size 100x28 --until 14 --played
     python -m tools.screen_recording RUN still.svg --size 160x50 --at 6.5 --theme light
     tmux capture-pane -p > lines.txt; python -m tools.screen_recording lines.txt still.svg --size 80x20
 
@@ -17,10 +17,26 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import attrs
+import trio
 from rich.segment import Segment
+from trio.testing import MockClock
 
+from greenroom.replay._played_run import PlayedRun
 from greenroom.session import EVENTS
-from greenroom.terminal.screen import ScreenControls, ScreenLook, ScreenSize, SwarmStory
+from greenroom.terminal.screen import (
+    ChangeSpeed,
+    GoTo,
+    ScreenAction,
+    ScreenControls,
+    ScreenLook,
+    ScreenMode,
+    ScreenSize,
+    StepEvents,
+    StepFailure,
+    SwarmStory,
+    TogglePlay,
+)
 from greenroom.terminal.screen._layout import draw_screen
 from greenroom.trace import JOURNAL, Entry, read_journal
 
@@ -31,7 +47,9 @@ CELL: Final = (8.4, 18.0)
 FONT: Final = 'font-size="14" font-family="ui-monospace,SFMono-Regular,Menlo,DejaVu Sans Mono,monospace"'
 MARGIN: Final = 12
 PAUSE_S: Final = 4.0
-"""Seconds that the last picture stays."""
+"""Seconds that the last picture of a run stays."""
+PLAYED_STEPS: Final = 16
+"""Pictures of a run that is played at twice its speed."""
 THEMES: Final = {"light": ("#ffffff", "#24292f"), "dark": ("#0d1117", "#d0d7de")}
 
 
@@ -43,6 +61,9 @@ def main() -> None:
     parser.add_argument("--title", default="a lead and four teammates")
     parser.add_argument("--size", default="100x28", help="columns and lines")
     parser.add_argument("--until", type=float, default=float("inf"), help="seconds of the run that are shown")
+    parser.add_argument(
+        "--played", action="store_true", help="then show the run as `replay --play` does, moved in time"
+    )
     parser.add_argument("--at", type=float, help="draw this moment only")
     parser.add_argument("--theme", choices=list(THEMES), help="of the file; by default the reader's")
     given = parser.parse_args()
@@ -54,6 +75,8 @@ def main() -> None:
     else:
         entries = read_journal(given.run / JOURNAL, EVENTS).entries
         frames = list(frames_of(entries, given.title, size, until_s=given.until if given.at is None else given.at))
+        if given.played:
+            frames += played_frames(given.run / JOURNAL, given.title, size, frames[-1][0] + PAUSE_S)
     shown = frames if given.at is None else frames[-1:]
     given.target.write_text(drawn(shown, size, given.theme), encoding="utf-8")
     print(f"{given.target}: {len(shown)} pictures, {given.target.stat().st_size:,} bytes")
@@ -80,6 +103,54 @@ def frames_of(
         if frame != before:
             yield now_s, frame
         before = frame
+
+
+def played_frames(journal: Path, title: str, size: ScreenSize, begin_s: float) -> list[tuple[float, Frame]]:
+    """Return the pictures of somebody who looks at a run afterwards: from its end back by failures, on by events, and playing.
+
+    Args:
+        journal: The journal of the run.
+        title: Shown instead of the run's.
+        size: Of the terminal.
+        begin_s: The time of the first picture.
+    """
+    run = PlayedRun(journal, is_followed=False)
+    trio.run(_read, run, clock=MockClock(autojump_threshold=0))
+    entries = run.index.entries(0, len(run.index))
+    killed = next((entry.seq for entry in entries if entry.kind == "actor.kill_requested"), 1)
+    back, on = (StepFailure(-1), 1.0), (StepEvents(1), 0.25)
+    steps: list[tuple[ScreenAction, float]] = [
+        (GoTo("end"), 1.5),
+        back,
+        back,
+        back,
+        *[on] * 8,
+        (GoTo(str(killed)), 1.0),
+    ]
+    steps += [on] * 8
+    controls, at_s, frames = ScreenControls(mode=ScreenMode.PAST, chosen=_killed(entries)), begin_s, []
+
+    def show(seconds: float) -> None:
+        nonlocal at_s
+        picture = attrs.evolve(run.picture(controls, size), title=f"{title} (replay --play)")
+        frames.append((at_s, tuple(_row(line) for line in draw_screen(picture, controls, size, ScreenLook()))))
+        at_s += seconds
+
+    for action, seconds in steps:
+        run.act(action)
+        show(seconds)
+    run.act(TogglePlay())
+    run.act(ChangeSpeed(1))
+    for _ in range(PLAYED_STEPS):
+        run.head.advance(STEP_S)
+        show(STEP_S)
+    run.close()
+    return frames
+
+
+async def _read(run: PlayedRun) -> None:
+    with trio.move_on_after(1.0):
+        await run.read_on()
 
 
 def _killed(entries: Iterable[Entry]) -> str:

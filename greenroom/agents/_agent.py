@@ -90,7 +90,7 @@ class Agent(Behavior[Input]):
                 inc=ctx.incarnation,
                 parent=ctx.seq,
                 definition=home.profile.definition.name,
-                model=home.services.model.name,
+                model=home.model_name,
                 transcript="" if path is None else path.name,
                 agent=home.profile.id,
                 owner=home.profile.lineage.parent,

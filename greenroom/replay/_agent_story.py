@@ -78,7 +78,7 @@ def _find(entries: Sequence[Entry], agent: str, names: ActorNames) -> tuple[str,
     except UsageError:
         found = set()
     if not found:
-        raise UsageError(f"--transcript {agent!r} is no agent of this run; expected one of: {known}")
+        raise UsageError(f"--transcript must name an agent of this run, got {agent!r}; expected one of: {known}")
     if len(found) > 1:
         many = ", ".join(sorted(names[actor] for actor in found))
         raise UsageError(f"--transcript {agent!r} fits several agents ({many}); give the name of one")

@@ -53,7 +53,7 @@ def first_screen(
         lines += _open_lines(entries)
     lines += ["", *_problem_lines(problems, is_checked=is_checked), ""]
     lines += lines_of(entries, line_rows) if line_rows else rows(entries[-MAX_EVENTS:], paths_of(entries))
-    hint = "--actor GLOB narrows, --all has every event, --transcript AGENT the story of one"
+    hint = "--play shows it on a screen at any moment; --actor GLOB narrows, --all has every event, --transcript AGENT one story"
     return Page(facts=facts, lines=[*lines, "", *summed_up.figures, "", hint])
 
 

@@ -9,17 +9,17 @@ from typing import Final
 
 import trio
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, calm_collector
 from greenroom.gateway.record import EVENTS, find_journal
 from greenroom.replay._played_run import PlayedRun
 from greenroom.terminal import (
     Keyboard,
     Ladder,
+    can_draw,
     climbing,
     drop_output,
     flush_output,
     for_reader,
-    is_terminal,
     open_keyboard,
     printable,
 )
@@ -54,8 +54,8 @@ def play_run(run: str, *, runs: Path | None, at: str = "") -> None:
     """
     journal = find_journal(run, runs_folder(runs))
     with open_keyboard() as keyboard:
-        if keyboard is None or not is_terminal():
-            raise UsageError("--play needs a terminal; without --play a run is printed")
+        if keyboard is None or not can_draw():
+            raise UsageError("--play needs a terminal whose cursor can be moved; without --play a run is printed")
         _show(PlayedRun(journal, is_followed=False), keyboard, at)
 
 
@@ -75,14 +75,15 @@ def watch_run(run: str, *, runs: Path | None) -> int:
     """
     journal = find_journal(run, runs_folder(runs))
     with open_keyboard() as keyboard:
-        if keyboard is not None and is_terminal():
+        if keyboard is not None and can_draw():
             return _show(PlayedRun(journal, is_followed=True), keyboard, "")
     return _print_lines(journal)
 
 
 def _show(run: PlayedRun, keyboard: Keyboard, at: str) -> int:
     try:
-        return trio.run(_open, run, keyboard, at)
+        with calm_collector():  # a full look at a long run takes longer than a picture
+            return trio.run(_open, run, keyboard, at)
     finally:
         run.close()
 

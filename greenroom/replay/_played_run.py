@@ -17,6 +17,7 @@ from greenroom.core import JournalError, UsageError
 from greenroom.gateway.record import EVENTS
 from greenroom.replay._played_talk import PlayedTalk
 from greenroom.replay._playhead import Playhead
+from greenroom.replay._run_cost import RULES, request_usd
 from greenroom.session import SessionBegan
 from greenroom.terminal.screen import (
     ChangeSpeed,
@@ -43,34 +44,26 @@ MAX_MARKS: Final = 1_000
 """Failures on the time line; of more, some."""
 LATEST: Final = 2_000
 """Events shown of a long run that is followed, until the events before them are folded."""
-_AGENT_BYTES: Final = 2_500
-_CARD_BYTES: Final = 400
-_NOTES_BYTES: Final = 4_000
 
 
 @final
 class PlayedStory:
     """The fold of the events, for `Moments`."""
 
-    def __init__(self, story: SwarmStory, copied_bytes: int = _NOTES_BYTES) -> None:
+    def __init__(self, story: SwarmStory) -> None:
         self.story = story
-        self._bytes = copied_bytes
 
     def apply(self, entry: Entry) -> None:
         """Take the next event."""
         self.story.take(entry.seq, entry.t, entry.event)
-        if entry.kind == "agent.defined":
-            self._bytes += _AGENT_BYTES
-        elif entry.kind == "item.created":
-            self._bytes += _CARD_BYTES
 
     def copy(self) -> PlayedStory:
         """Return an independent copy."""
-        return PlayedStory(self.story.copy(), self._bytes)
+        return PlayedStory(self.story.copy())
 
     def copied_bytes(self) -> int:
-        """Return about how many bytes a copy takes, or more."""
-        return self._bytes
+        """Return about how many bytes a copy takes."""
+        return self.story.copied_bytes()
 
 
 @final
@@ -181,6 +174,8 @@ class PlayedRun:
     def _hint(self) -> str:
         """Return what there is to say of the reading, behind the title."""
         said = [self._remark] if self._remark else []
+        if not (self.head.count or self.head.is_playing or said):
+            said.append("Space plays it, g goes to a moment")
         if self._moments.folded < min(self.head.count, len(self.index)) or (
             self._latest is not None and self._moments.folded < len(self.index)
         ):
@@ -260,8 +255,8 @@ def _new_story(run: str, first: Entry | None) -> SwarmStory:
     title, is_priced = f"run {run}", True
     if first is not None and isinstance(first.event, SessionBegan):
         title = f"{title} in {Path(first.event.cwd).name or first.event.cwd}"
-        is_priced = first.event.model != "playbook"
-    return SwarmStory(title, is_priced=is_priced)
+        is_priced = first.event.model != RULES
+    return SwarmStory(title, is_priced=is_priced, usd_of=request_usd)
 
 
 def _started(text: str | None) -> datetime | None:

@@ -11,6 +11,7 @@ from typing import Any, Final, final
 
 import attrs
 
+from greenroom.replay._run_cost import cost_in_words, run_cost
 from greenroom.replay._run_standing import Standing, StandingWriter, running, running_in_words
 from greenroom.terminal import counted, printable, seconds, tally
 from greenroom.trace import Entry, Fold, JournalText, end_of, fold, spans, split_processes
@@ -53,6 +54,7 @@ def summary(
     states = Counter("lost" if view.is_lost else view.state.value for view in views)
     restarts = sum(view.incarnation - 1 for view in views)
     dead = Counter(entry["reason"] for entry in own if entry.kind == "message.died")
+    usd, unpriced = run_cost(own)
     facts: dict[str, Any] = {
         "run": journal.header.run,
         "title": _title(entries),
@@ -71,6 +73,8 @@ def summary(
         "dead_letters": dict(dead),
         "spans": _spans(own, agents=world.section("agents").keys()),
         "tokens": _tokens(own),
+        "usd": str(usd),
+        "unpriced": unpriced,
     }
     return RunSummary(facts, list(_head(journal, facts)), list(_figures(journal, facts)))
 
@@ -155,7 +159,8 @@ def _figures(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
         yield f"{_PLURALS.get(what, what + 's'):<9} {number}: {tally(each['outcomes'])}; {times}"
     if facts["tokens"]:
         read = sum(number for field, number in facts["tokens"].items() if field != "output_tokens")
-        yield f"tokens    {read:,} in, {facts['tokens'].get('output_tokens', 0):,} out"
+        cost = cost_in_words(facts["usd"], facts["unpriced"])
+        yield f"tokens    {read:,} in, {facts['tokens'].get('output_tokens', 0):,} out{f'; {cost}' if cost else ''}"
     if facts["dead_letters"]:
         yield f"dead      {counted(sum(facts['dead_letters'].values()), 'letter')}: {tally(facts['dead_letters'])}"
     yield f"file      {journal.path}"

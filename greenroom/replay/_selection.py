@@ -72,7 +72,7 @@ def _time_of(place: str) -> float | None:
 
 def _before_failure(entries: Sequence[Entry], option: str) -> int:
     names = ActorNames(paths_of(entries))
-    failures = [one.seq for one in find_problems(entries, (), names) if one.kind is ProblemKind.FAILED]
+    failures = [problem.seq for problem in find_problems(entries, (), names) if problem.kind is ProblemKind.FAILED]
     before = [entry.seq for entry in entries if failures and entry.seq < min(failures)]
     if not before:
         raise UsageError(f"{option} {BEFORE_FAILURE}: nothing failed in this run")
@@ -127,7 +127,7 @@ class EventSelection:
         if self.kind is not None:
             patterns = [part.strip() for part in self.kind.split(",")]
             fits = [entry for entry in fits if any(fnmatchcase(entry.kind, pattern) for pattern in patterns)]
-            if not fits and not any(fnmatchcase(entry.kind, one) for entry in entries for one in patterns):
+            if not fits and not any(fnmatchcase(entry.kind, pattern) for entry in entries for pattern in patterns):
                 kinds = ", ".join(sorted({entry.kind for entry in entries}))
                 raise UsageError(f"--kind {self.kind!r} fits no event of this run; expected one of: {kinds}")
         if self.item is not None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 import attrs
+import trio
 
 from greenroom.actors import ActorExited
 from greenroom.agents.events import ModelBegan, ModelEnded, ModelRetried
-from greenroom.core import Event
+from greenroom.core import Event, JournalError
+from greenroom.session import EVENTS
+from greenroom.terminal.screen import SwarmStory
+from greenroom.trace import JOURNAL, follow
 
 if TYPE_CHECKING:
     from greenroom.session import EventStream
@@ -79,3 +85,23 @@ class Reading:
     def since_began(self, t: float) -> float:
         """Return the seconds from the first event to a reading of the clock."""
         return t - (t if self.began is None else self.began)
+
+
+async def fold_earlier(story: SwarmStory, run: Path, seq: int, t: float) -> None:
+    """Fold the events of earlier processes of a resumed run before the first one of this process; later do nothing.
+
+    Args:
+        story: Takes them as far as they can be read; its time goes on from the last of them.
+        run: The run folder.
+        seq: The number of the first event of this process.
+        t: The clock's reading at it.
+    """
+    if story.last_event or seq <= 1:
+        return
+    # A screen that knows less is no reason to stop a run.
+    with suppress(JournalError), closing(follow(run / JOURNAL, EVENTS)) as follower:
+        while entries := [entry for entry in follower.take() if entry.seq < seq]:
+            for entry in entries:
+                story.take(entry.seq, entry.t, entry.event)
+            await trio.lowlevel.checkpoint()
+    story.began_t = t - story.last_s

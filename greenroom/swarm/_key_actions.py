@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from greenroom.core import GreenroomError
 from greenroom.mailbox import Delivery
@@ -20,9 +21,21 @@ WHY: Final = "asked for at the terminal"
 def questions_of(session: Session) -> tuple[OpenQuestion, ...]:
     """Return the calls that wait for a person, the one that waits longest first."""
     return tuple(
-        OpenQuestion(id=asked.id, who=asked.label or asked.agent, text=f"wants to use {asked.tool}: {asked.summary}")
+        OpenQuestion(
+            id=asked.id, who=asked.label or asked.agent, text=f"wants to use {call_words(asked.tool, asked.input)}"
+        )
         for asked in session.permissions.approvals.waiting()
     )
+
+
+def call_words(tool: str, values: Mapping[str, Any]) -> str:
+    """Return a call with all its arguments on one line: the first by its value, the others by name."""
+    texts = [(name, " ".join(str(value).split())) for name, value in values.items()]
+    if not texts:
+        return tool
+    (_, first), *others = texts
+    more = f" ({', '.join(f'{name}: {text}' for name, text in others)})" if others else ""
+    return f"{tool}: {first}{more}"
 
 
 def carry_out(action: ScreenAction, session: Session, team: Team | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,10 +19,10 @@ import attrs
 import trio
 
 from greenroom.core.texts import printable_text
-from greenroom.swarm._event_reader import Reading
+from greenroom.swarm._event_reader import Reading, fold_earlier
 from greenroom.swarm._key_actions import carry_out, questions_of
 from greenroom.swarm._live_talk import LiveTalk
-from greenroom.swarm._swarm_summary import Summary, SwarmOpening, styled_summary
+from greenroom.swarm._swarm_summary import Summary, SwarmOpening, folded, styled_summary
 from greenroom.swarm._view import with_survived
 from greenroom.terminal import Keyboard, open_keyboard, printable
 from greenroom.terminal.screen import (
@@ -141,6 +142,7 @@ class LiveView:
             nursery.start_soon(self._show, source, act, name="greenroom screen")
             reading = Reading(stream)
             while (found := await reading.next()) is not None:
+                await fold_earlier(self._story, session.run_folder, *found[:2])
                 self._story.take(*found)
             nursery.cancel_scope.cancel("the session has ended")
 
@@ -172,8 +174,10 @@ class LiveView:
         """Print how it ended, in place of the screen."""
         self._terminal.close()
         with suppress(OSError):  # the terminal was closed
+            width = shutil.get_terminal_size().columns
             for text, style in styled_summary(with_survived(summary, self._story)):
-                print(self._look.styled(printable_text(text), style), flush=True)
+                for line in folded(printable_text(text), width):
+                    print(self._look.styled(line, style), flush=True)
 
     def leave(self) -> None:
         """Leave the terminal as it was."""

@@ -58,7 +58,7 @@ from greenroom.swarm._swarm_summary import Summary, SwarmOpening, top_findings
 from greenroom.swarm._view import JsonView, LinesView, View
 from greenroom.swarm.recipes import BUILTINS, find_recipe
 from greenroom.teams import Item, Team
-from greenroom.terminal import Ladder, climbing, explained, is_terminal, program, typed, without_class
+from greenroom.terminal import Ladder, can_draw, climbing, explained, program, typed, without_class
 from greenroom.trace import prepare_runs_folder, runs_folder
 
 RUNS: Final = "GREENROOM_RUNS"
@@ -202,7 +202,7 @@ def _is_watched(options: SwarmOptions) -> bool:
 
 def has_screen(options: SwarmOptions) -> bool:
     """Return True if the output goes to a terminal with a cursor that can be moved."""
-    return not options.is_json and is_terminal() and os.environ.get("TERM", "") not in {"", "dumb"}
+    return not options.is_json and can_draw()
 
 
 # --- the work ---------------------------------------------------------------------------------------------------------

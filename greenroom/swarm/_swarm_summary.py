@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -17,7 +19,7 @@ MAX_FINDINGS: Final = 5
 """Findings of the report that are shown at the end."""
 _NUMBERED: Final = re.compile(r"\s*\d+\.\s+(?P<text>.*[\w./-]+\.\w+:\d+.*)")
 """An entry of a numbered list with a path and a line."""
-_PLACED: Final = re.compile(r"\s*[-*]\s+(?P<text>[`*]*[\w./-]+\.\w+:\d+.*)")
+_PLACED: Final = re.compile(r"\s*[-*]\s+(?P<text>[`*]*(?P<place>[\w./-]+\.\w+:\d+)(?:(?P<code>` `.*`)|.*))")
 """An entry of a list that begins with a path and a line."""
 
 
@@ -86,11 +88,23 @@ def top_findings(report: Path) -> tuple[str, ...]:
         lines = report.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ()
-    for form in (_NUMBERED, _PLACED):
-        entries = [found["text"] for found in map(form.fullmatch, lines) if found is not None]
-        if entries:
-            return tuple(re.sub(r"[`*]", "", text) for text in entries[:MAX_FINDINGS])
-    return ()
+    numbered = [found["text"] for found in map(_NUMBERED.fullmatch, lines) if found is not None]
+    return tuple(re.sub(r"[`*]", "", text) for text in (numbered or _placed(lines))[:MAX_FINDINGS])
+
+
+def _placed(lines: Iterable[str]) -> list[str]:
+    """Return the entries that begin with a place; of those that only quote code, the first below each heading with that heading."""
+    heading, entries = "", []
+    for line in lines:
+        found = _PLACED.fullmatch(line)
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif found is not None and not found["code"]:
+            entries.append(found["text"])
+        elif found is not None and heading:
+            entries.append(f"{found['place']}: {heading}")
+            heading = ""
+    return entries
 
 
 def summary_lines(summary: Summary) -> list[str]:
@@ -122,3 +136,10 @@ def styled_summary(summary: Summary) -> list[StyledLine]:
         lines.append((f"Why:    {summary.error}", "bold red"))
     lines.append((f"Report: {summary.report}" if summary.report else "Report: none was written", "bold"))
     return [*lines, (f"Replay: {summary.replay}", "bold")]
+
+
+def folded(line: str, width: int) -> list[str]:
+    """Return one of these lines in lines of at most `width` columns, folded between words; a path stays whole."""
+    indent = " " * (8 if line[:8].rstrip().endswith(":") else 5)
+    lines = textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines or [line]

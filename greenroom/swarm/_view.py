@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, final
 import attrs
 import trio
 
-from greenroom.swarm._event_reader import Reading
+from greenroom.swarm._event_reader import Reading, fold_earlier
 from greenroom.swarm._swarm_summary import Summary, SwarmOpening, summary_lines
 from greenroom.terminal import Narrator, flush_output, for_reader, json_for_reader, printable
 from greenroom.terminal.screen import SwarmStory, short_duration
@@ -80,6 +80,7 @@ class LinesView:
             while (found := await reading.next()) is not None:
                 if reading.newly_lost:
                     _print(f"greenroom swarm: {reading.newly_lost} events came too fast to be shown")
+                await fold_earlier(story, session.run_folder, *found[:2])
                 made = story.notes_made
                 names.words(found[2])
                 story.take(*found)
@@ -92,7 +93,7 @@ class LinesView:
             await trio.sleep(LOOK_S)
             now = session.now()
             for actor, waited_s in reading.waits.remarks(now):
-                _print_note(reading.since_began(now), f"{names.name_of(actor)} thinking for {waited_s:.0f} s")
+                _print_note(now - (self._story.began_t or now), f"{names.name_of(actor)} thinking for {waited_s:.0f} s")
 
     def show_team(self, team: Team) -> None:
         """Nothing: the board's own events tell."""
@@ -132,6 +133,7 @@ class JsonView:
         codec, reading = Codec(), Reading(stream)
         while (found := await reading.next()) is not None:
             seq, t, event = found
+            await fold_earlier(self._story, session.run_folder, seq, t)
             self._story.take(seq, t, event)
             if reading.newly_lost:
                 _print_json({"ev": "swarm.lost", "events": reading.newly_lost})

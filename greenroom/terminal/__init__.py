@@ -4,6 +4,7 @@ from greenroom.terminal._keys import Key, Keyboard, Press, open_keyboard
 from greenroom.terminal._narrator import Narrator
 from greenroom.terminal._output import (
     LogNotes,
+    can_draw,
     complain,
     drop_output,
     explained,
@@ -31,6 +32,7 @@ __all__ = [
     "Narrator",
     "Page",
     "Press",
+    "can_draw",
     "climbing",
     "complain",
     "counted",

@@ -37,6 +37,11 @@ def is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
+def can_draw() -> bool:
+    """Return True if the output goes to a terminal whose cursor can be moved."""
+    return is_terminal() and os.environ.get("TERM", "") not in {"", "dumb"}
+
+
 def for_reader(text: str) -> str:
     """Return text as standard output gets it: as it is for a program, without control characters for a terminal."""
     return printable_text(text) if is_terminal() else text

@@ -34,7 +34,7 @@ class FoldedState(Protocol):
         ...
 
     def copied_bytes(self) -> int:
-        """Return about how many bytes a copy takes."""
+        """Return about how many bytes the next copy takes beside those before it."""
         ...
 
 
@@ -70,8 +70,8 @@ class Moments(Generic[S]):
         self._snapshots = [state.copy()]
         self._sizes = [state.copied_bytes()]
         self._block = -1
-        """Number of the block of `spacing` events whose entries are at hand."""
-        self._entries: Sequence[Entry] = ()
+        """Number of the block of `spacing` events whose first entries are at hand."""
+        self._entries: list[Entry] = []
         self._steps: dict[int, S] = {}
         """States within that block by the number of its events that they have seen."""
         self.spacing = spacing
@@ -104,7 +104,7 @@ class Moments(Generic[S]):
         if count == self.folded:
             return self._state.copy()
         block, wanted = divmod(count, self.spacing)
-        self._open(block)
+        self._open(block, wanted)
         begin = max(step for step in self._steps if step <= wanted)
         state = self._steps[begin].copy()
         for step, entry in enumerate(self._entries[begin:wanted], start=begin + 1):
@@ -114,16 +114,19 @@ class Moments(Generic[S]):
         return state
 
     def _keep(self) -> None:
-        self._snapshots.append(self._state.copy())
         self._sizes.append(self._state.copied_bytes())
+        self._snapshots.append(self._state.copy())
         while sum(self._sizes) > self._max_bytes and len(self._sizes) > 2:
             del self._snapshots[1::2], self._sizes[1::2]
             self.spacing *= 2
             self._block = -1
 
-    def _open(self, block: int) -> None:
+    def _open(self, block: int, wanted: int) -> None:
+        """Have the first `wanted` entries of a block at hand, and those up to the next kept state."""
         begin = block * self.spacing
-        end = min(begin + self.spacing, self.folded)
-        if block != self._block or len(self._entries) < end - begin:
-            self._block, self._entries = block, self._read(begin, end)
-            self._steps = {0: self._snapshots[block]}
+        if block != self._block:
+            self._block, self._entries, self._steps = block, [], {0: self._snapshots[block]}
+        known, part = len(self._entries), self.spacing // _STEPS
+        if known < wanted:
+            end = min(begin + -(-wanted // part) * part, self.folded)
+            self._entries += self._read(begin + known, end)

@@ -79,6 +79,7 @@ def facts_at(sections: Any, agents: Collection[str]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.promise("S-fold")
 def test_200_places_show_what_replay_at_prints(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     journal, text = record(tmp_path)
     run = PlayedRun(journal, is_followed=False)
@@ -107,6 +108,7 @@ def _plain(section: Any) -> dict[Any, Any]:
     return {subject: attrs.asdict(value) if attrs.has(type(value)) else value for subject, value in section.items()}
 
 
+@pytest.mark.promise("S-jump")
 def test_keys_move_in_time(tmp_path: Path) -> None:
     journal, text = record(tmp_path)
     run = PlayedRun(journal, is_followed=False)
@@ -140,6 +142,7 @@ def test_keys_move_in_time(tmp_path: Path) -> None:
     run.close()
 
 
+@pytest.mark.promise("S-follow")
 def test_a_run_that_is_watched_shows_events_within_a_poll_and_who_reads_it_can_leave(tmp_path: Path) -> None:
     journal, text = record(tmp_path)
     lines = journal.read_bytes().splitlines(keepends=True)

@@ -32,6 +32,7 @@ def head(tmp_path: Path) -> Playhead:
     return Playhead(indexed(journal_in(tmp_path)), is_at_end=False)
 
 
+@pytest.mark.promise("S-jump")
 def test_a_step_moves_by_events_within_the_run(head: Playhead) -> None:
     for events, expected in [(1, 1), (4, 5), (-2, 3), (100, 10), (-100, 0), (-1, 0)]:
         head.step(events)
@@ -40,6 +41,7 @@ def test_a_step_moves_by_events_within_the_run(head: Playhead) -> None:
         assert head.t_s == max(0, expected - 1) / 2
 
 
+@pytest.mark.promise("S-jump")
 def test_shift_moves_behind_failures_and_says_when_there_are_none(head: Playhead) -> None:
     said = [(head.step_failure(1), head.count) for _ in range(3)]
     back = [(head.step_failure(-1), head.count) for _ in range(2)]
@@ -48,6 +50,7 @@ def test_shift_moves_behind_failures_and_says_when_there_are_none(head: Playhead
     assert back == [("", 4), ("no earlier failure", 4)]
 
 
+@pytest.mark.promise("S-jump")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -96,6 +99,7 @@ def test_play_passes_events_at_its_speed_and_stops_at_the_end(head: Playhead) ->
     assert (head.count, head.is_playing) == (0, True)
 
 
+@pytest.mark.promise("S-follow")
 def test_the_end_is_followed_until_somebody_moves(tmp_path: Path) -> None:
     journal = journal_in(tmp_path)
     index = indexed(journal)

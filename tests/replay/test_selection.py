@@ -84,7 +84,7 @@ def test_an_item_has_its_events_and_those_of_its_owner(tmp_path: Path) -> None:
         (["--kind", "turn.*", "--check"], "leave out --check"),
         (["--item", "1", "--at", "3"], "leave out --at"),
         (["--transcript", "nobody"], "expected one of: ann"),
-        (["--transcript", "board"], "is no agent"),
+        (["--transcript", "board"], "must name an agent of this run, got 'board'"),
         (["--transcript", "ann", "--check"], "ask one at a time"),
     ],
 )

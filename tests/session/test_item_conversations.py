@@ -58,6 +58,7 @@ async def work(session: Session, finder: Finder, *, items: int, conversations: s
     return main_messages(session)
 
 
+@pytest.mark.promise("S-item", "S-findings")
 @pytest.mark.parametrize(
     ("conversations", "known"),
     [
@@ -77,6 +78,7 @@ async def test_an_item_ends_with_its_findings_and_the_next_knows_of_it_or_not(
     assert violations(session) == []
 
 
+@pytest.mark.promise("S-woken")
 async def test_a_lead_is_woken_at_quarters_and_at_the_end_and_by_no_idle_teammate(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from greenroom.agents.events import AgentDefined
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import EVENTS, Session
@@ -79,6 +80,7 @@ async def test_a_teammate_is_there_within_the_call_and_knows_nothing_of_the_lead
     assert "SECRET" not in str(seen[0].messages) + str(seen[0].system)
     assert "You are ann, a teammate in the team crew" in str(seen[0].system)
     assert "haiku" in (seen[0].model or "")
+    assert [event.model for event in events_of(session, AgentDefined)][1:] == [seen[0].model]
     assert "REPORT" not in "\n".join(text for text in (str(result) for result in structured(session)))
 
 

@@ -31,6 +31,7 @@ def tokens_of(out: str) -> int:
     return tokens
 
 
+@pytest.mark.promise("S-partial")
 @pytest.mark.parametrize("calls", [1, 5, 9])
 def test_swarm_at_its_budget_stops_in_order_and_fails(
     calls: int, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -78,6 +78,7 @@ def test_work_of_rules_is_told_at_the_price_of_a_model() -> None:
     )
 
 
+@pytest.mark.promise("S-ask")
 @pytest.mark.parametrize(
     ("answer", "expected"), [("y", True), (" YES ", True), ("", False), ("n", False), (None, False)]
 )
@@ -94,6 +95,7 @@ def test_a_person_is_asked_and_silence_is_no(answer: str | None, expected: bool,
     assert asked == [f"This run will take {ESTIMATE.text}. Start? [y/N] "]
 
 
+@pytest.mark.promise("S-ask")
 @pytest.mark.parametrize(
     ("factor", "limit", "allowed", "is_refused"),
     [(1, None, None, False), (5, None, None, True), (5, 4.5, None, False), (5, None, 9, False), (1, None, 1, True)],
@@ -137,6 +139,7 @@ def test_the_folder_is_looked_at_as_the_lead_does(tmp_path: Path, monkeypatch: p
     assert {definition.definition.model for definition in plan.mates} == {SMALL}
 
 
+@pytest.mark.promise("S-partial")
 def test_a_report_of_a_run_that_ended_at_its_budget_says_so_on_top(tmp_path: Path) -> None:
     facts = '{"facts":"file","path":"a.py","lines":3,"spotted":[{"line":2,"kind":"eval","text":"eval(x)"}]}'
     items = (

@@ -13,18 +13,28 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import attrs
 import pyte
 import pytest
 
+from greenroom.cli import main
+from greenroom.core import UsageError
+from greenroom.replay import watch_run
+from greenroom.replay._play import play_run
+from greenroom.session import SessionBegan
+from greenroom.swarm._event_reader import fold_earlier
+from greenroom.swarm._key_actions import call_words
 from greenroom.swarm._live_view import LiveView
-from greenroom.swarm._swarm_summary import Summary, styled_summary, summary_lines, top_findings
+from greenroom.swarm._swarm import has_screen
+from greenroom.swarm._swarm_plan import SwarmOptions
+from greenroom.swarm._swarm_summary import Summary, folded, styled_summary, summary_lines, top_findings
 from greenroom.swarm._view import JsonView, LinesView, View
 from greenroom.terminal import Keyboard
-from greenroom.terminal.screen import PictureSource, ScreenLook, SurvivedFaults, SwarmPicture
+from greenroom.terminal.screen import PictureSource, ScreenLook, SurvivedFaults, SwarmPicture, SwarmStory
+from tests.replay.recorded import record
 from tests.swarm.small_repo import make_small_repo
 from tests.terminal.pseudo_terminal import open_pseudo_terminal
 
@@ -146,6 +156,7 @@ def test_a_terminal_that_is_closed_stops_the_swarm_in_order(tmp_path: Path) -> N
     assert '"session.end"' in journal.read_text()
 
 
+@pytest.mark.promise("S-screen")
 async def test_a_screen_that_fails_says_so_and_ends_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     def broken(*_: object) -> SwarmPicture:
         raise RuntimeError("no picture")
@@ -155,6 +166,66 @@ async def test_a_screen_that_fails_says_so_and_ends_nothing_else(capsys: pytest.
         await view._show(PictureSource(broken, lambda: 1), lambda _: None)
 
     assert "the screen failed (" in capsys.readouterr().out
+
+
+@pytest.mark.promise("S-resumed")
+async def test_a_resumed_run_is_shown_with_what_was_done_before(tmp_path: Path) -> None:
+    _, text = record(tmp_path)
+    whole, story = SwarmStory(), SwarmStory()
+    for entry in text.entries:
+        whole.take(entry.seq, entry.t, entry.event)
+    last = text.entries[-1].seq
+
+    await fold_earlier(story, tmp_path, last + 1, 1_000.0)
+    assert story.picture().cards == whole.picture().cards != ()
+    story.take(last + 1, 1_000.5, SessionBegan(session="s", model="m", cwd="/"))
+    await fold_earlier(story, tmp_path, last + 2, 1_001.0)
+
+    now = story.picture()
+    assert (now.cards, now.agents, now.questions, now.state) == (whole.picture().cards, (), (), "running")
+    assert now.elapsed_s == pytest.approx(whole.last_s + 0.5)
+    assert now.notes[-1].text == "resumed in a new process: items and findings are as they were"
+    await fold_earlier(SwarmStory(), tmp_path / "missing", 9, 0.0)
+
+
+@pytest.mark.parametrize(("term", "is_drawn"), [("xterm", True), ("dumb", False), ("", False)])
+def test_a_terminal_without_a_cursor_gets_lines(
+    term: str, is_drawn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    journal, _ = record(tmp_path)
+    monkeypatch.setattr("greenroom.replay._play.open_keyboard", lambda: nullcontext(object()))
+    monkeypatch.setattr("greenroom.replay._play._show", lambda *_: 77)
+
+    assert has_screen(SwarmOptions(path=tmp_path)) == is_drawn
+    assert watch_run(str(journal), runs=None) == (77 if is_drawn else 0)
+    if not is_drawn:
+        with pytest.raises(UsageError, match="needs a terminal whose cursor can be moved"):
+            play_run(str(journal), runs=None)
+
+
+def test_a_report_that_cannot_be_written_is_said_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe, runs = tmp_path / "recipe.py", tmp_path / "runs"
+    recipe.write_text(
+        "from greenroom.models import Call\n"
+        "from greenroom.swarm.recipes import Recipe, Role\n"
+        "from pathlib import Path\n"
+        "def lead(request):\n"
+        "    if len(request.messages) > 1:\n"
+        "        return 'It is not written.'\n"
+        f"    (*Path({str(runs)!r}).glob('2*'),)[0].joinpath('report.md').mkdir()\n"
+        "    return Call('WriteReport', {'content': 'x'})\n"
+        "RECIPE = Recipe(name='r', task='t', lead=Role(name='lead'), roles=[Role(name='mate', count=1)],\n"
+        "    playbook={'lead': lead, 'mate': lambda _: 'Ready.'})\n"
+    )
+
+    assert main(["swarm", str(tmp_path), "--recipe", str(recipe), "--runs", str(runs), "--model", "playbook"]) == 1
+
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "Report: none was written" in out
+    assert "Why:    " in out
 
 
 def test_every_view_is_a_view() -> None:
@@ -190,6 +261,24 @@ def test_the_last_lines_say_what_matters_and_where_everything_is() -> None:
     assert {style for _, style in styled_summary(failed)} == {"", "bold", "bold red"}
 
 
+def test_last_lines_are_folded_between_words_and_paths_stay_whole() -> None:
+    assert folded("  1. a.py:1: A file is not there, " + "docs/" * 8, 40) == [
+        "  1. a.py:1: A file is not there,",
+        "     " + "docs/" * 8,
+    ]
+    assert folded("Cost:   $0.50; 20 requests, 12,345 tokens in", 36) == [
+        "Cost:   $0.50; 20 requests, 12,345",
+        "        tokens in",
+    ]
+
+
+def test_a_question_shows_all_arguments_of_its_call() -> None:
+    assert (
+        call_words("Bash", {"command": "make\n  test", "description": "Test"}) == "Bash: make test (description: Test)"
+    )
+    assert call_words("ExitPlanMode", {}) == "ExitPlanMode"
+
+
 def test_the_findings_that_matter_most_are_the_numbered_ones_of_the_report(tmp_path: Path) -> None:
     report = tmp_path / "report.md"
     report.write_text(
@@ -199,4 +288,9 @@ def test_the_findings_that_matter_most_are_the_numbered_ones_of_the_report(tmp_p
     assert top_findings(report) == ("a.py:1: Broken, x", "b/c.py:22 Bad")
     report.write_text("".join(f"- `f.py:{number}` bad\n" for number in range(9)), encoding="utf-8")
     assert top_findings(report) == tuple(f"f.py:{number} bad" for number in range(5))
+    code = "- `f.py:1` `print(1)`\n- `f.py:2` `print(2)`\n"
+    report.write_text(
+        f"# R\n\n## Tidiness\n\n### `print` (2)\n\n{code}\n### `eval` (1)\n\n- `g.py:3` `eval(x)`\n", "utf-8"
+    )
+    assert top_findings(report) == ("f.py:1: print (2)", "g.py:3: eval (1)")
     assert top_findings(tmp_path / "none.md") == ()

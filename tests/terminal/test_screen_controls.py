@@ -63,6 +63,7 @@ def after(
     return controls, actions
 
 
+@pytest.mark.promise("S-keys")
 @given(presses, st.sampled_from(list(EVERY.values())), st.sampled_from(ScreenMode))
 def test_nothing_ends_unasked_and_no_letter_of_a_text_acts(
     keys: list[KeyPress | PanePoint], picture: SwarmPicture, mode: ScreenMode
@@ -96,6 +97,7 @@ def test_up_and_down_go_round_and_a_chosen_one_that_is_gone_is_the_first_again()
     assert controls.target(EVERY["empty"]) is None
 
 
+@pytest.mark.promise("S-keys")
 @pytest.mark.parametrize(
     ("keys", "actions"),
     [
@@ -120,6 +122,7 @@ def test_keys_of_a_live_run(keys: list[KeyPress], actions: list[ScreenAction]) -
     assert after(keys)[1] == actions
 
 
+@pytest.mark.promise("S-keys")
 @pytest.mark.parametrize(
     ("keys", "actions"),
     [
@@ -187,6 +190,7 @@ def test_the_table_of_keys_is_that_of_the_program() -> None:
         assert acting == listed
 
 
+@pytest.mark.promise("S-keys")
 def test_the_manual_lists_the_keys_that_the_screen_shows() -> None:
     page = (Path(__file__).parents[2] / "docs/reference/keys.md").read_text(encoding="utf-8")
 

@@ -90,6 +90,7 @@ async def shown_on(terminal: PseudoTerminal, shown: Shown, controls: ScreenContr
             nursery.cancel_scope.cancel()
 
 
+@pytest.mark.promise("S-resize")
 async def test_after_thirty_resizes_the_terminal_shows_what_the_panes_give(autojump_clock: MockClock) -> None:
     chosen, shown = random.Random(7), Shown()
     with open_pseudo_terminal() as terminal:
@@ -100,13 +101,14 @@ async def test_after_thirty_resizes_the_terminal_shows_what_the_panes_give(autoj
                 shown.now = attrs.evolve(chosen.choice([PICTURE, ASKING, TALKING, RECORDED]), elapsed_s=float(number))
                 shown.version = number
                 terminal.resize(size)
-                terminal.type(chosen.choice(["\x1b[B", "\r", "\t", "\x1b", ""]))
+                terminal.type(chosen.choice(["\x1b[B", "\r", "\t", "\x1b", "", *"m/x?qX"]))
                 await terminal.settle()
 
                 lines = draw_screen(shown.now, loop.controls, size, LOOK)
                 assert terminal.cells() == expected_cells(lines, size, LOOK), size
 
 
+@pytest.mark.promise("S-keys")
 @pytest.mark.parametrize("state", STATES)
 async def test_every_key_in_every_state_does_on_a_terminal_what_its_table_says(
     state: str, autojump_clock: MockClock
@@ -163,6 +165,7 @@ async def test_a_sequence_that_comes_in_two_pieces_is_one_key(autojump_clock: Mo
             assert loop.controls.chosen == "a1"
 
 
+@pytest.mark.promise("S-screen")
 async def test_a_terminal_that_takes_nothing_holds_up_nothing(autojump_clock: MockClock) -> None:
     """A person has stopped it with Ctrl+S; later it shows the latest picture, and not all that were missed."""
     shown = Shown()
@@ -170,13 +173,16 @@ async def test_a_terminal_that_takes_nothing_holds_up_nothing(autojump_clock: Mo
         terminal.resize(MIDDLE)
         async with shown_on(terminal, shown, ScreenControls()) as loop:
             for number in range(100):
-                shown.version, shown.now = number, attrs.evolve(PICTURE, title=f"number {number}", elapsed_s=number)
+                now = (ASKING, PICTURE)[number % 2]
+                shown.version, shown.now = number, attrs.evolve(now, title=f"number {number}", elapsed_s=number)
                 await trio.sleep(0.5)
+            assert 0 < len(loop._screen._pending) < 20_000, "a picture, not a hundred"
             await terminal.settle()
 
             assert terminal.cells() == expected_cells(draw_screen(shown.now, loop.controls, MIDDLE, LOOK), MIDDLE, LOOK)
 
 
+@pytest.mark.promise("S-screen")
 async def test_a_terminal_that_goes_away_ends_the_loop_and_nothing_else(autojump_clock: MockClock) -> None:
     with open_pseudo_terminal() as terminal, open_screen(terminal.theirs, LOOK) as screen:
         source = PictureSource(Shown().picture, lambda: 0)

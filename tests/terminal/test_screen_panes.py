@@ -14,10 +14,10 @@ from greenroom.terminal.screen import ScreenControls, ScreenLook, ScreenSize, Sw
 from greenroom.terminal.screen._cells import encoded
 from greenroom.terminal.screen._figures import plural, short_duration, short_number, survived_words
 from greenroom.terminal.screen._layout import draw_screen
-from greenroom.terminal.screen._picture import AgentRow, SurvivedFaults, TalkKind
+from greenroom.terminal.screen._picture import AgentRow, RunTotals, SurvivedFaults, TalkKind
 from greenroom.terminal.screen._screen_controls import ScreenMode, press
 from greenroom.terminal.screen._screen_look import PALETTE
-from tests.terminal.pictures import ASKING, EVERY, PICTURE, RECORDED, TALKING
+from tests.terminal.pictures import ASKED, ASKING, EVERY, MATES, PICTURE, RECORDED, TALKING
 
 LOOK = ScreenLook()
 LOOKS = (LOOK, ScreenLook(colors=16), ScreenLook(colors=0, has_unicode=False, has_motion=False))
@@ -67,6 +67,38 @@ def test_what_matters_is_on_a_small_screen() -> None:
     assert "? keys" in text_of(PICTURE)[-1]
 
 
+def test_what_was_survived_is_shortened_before_the_word_about_loss() -> None:
+    many = attrs.evolve(PICTURE, totals=RunTotals(survived=SurvivedFaults(refusals=5, cuts=15, crashes=2, hangs=1)))
+    assert text_of(many)[1].endswith(" 23 faults; nothing lost ")
+    assert text_of(attrs.evolve(many, lost=("7", "9")))[1].endswith(" 23 faults; lost: item 7, 9 ")
+    assert "5 refusals, 15 cut answers, 2 crashes, 1 hang; nothing lost" in text_of(many, LARGE)[1]
+
+
+@pytest.mark.promise("S-question")
+def test_a_question_is_shown_as_far_as_three_lines_hold_it() -> None:
+    words = "wants to use Bash: " + " ".join(f"word{number}" for number in range(60))
+    picture = attrs.evolve(ASKING, questions=(attrs.evolve(ASKED, text=words), *ASKING.questions[1:]))
+
+    shown = text_of(picture)
+    assert " ".join(shown[2].split()).startswith("? mate-1 wants to use Bash: word0")
+    assert [line.startswith("   ") for line in shown[3:5]] == [True, True]
+    assert shown[4].rstrip().endswith(" ...")
+    assert "and 1 more" in shown[5]
+    assert "Agents" in shown[6]
+    assert "word59" in " ".join(text_of(picture, ScreenSize(width=200, height=50))[2:6])
+
+
+@pytest.mark.promise("S-question")
+def test_while_something_else_is_asked_the_letters_are_not_offered_twice() -> None:
+    assert "y allows" not in " ".join(text_of(ASKING, keys=("q",)))
+    assert "y allows" not in " ".join(text_of(ASKING, keys=("m",)))
+    assert "item 1 goes to another" in text_of(PICTURE, keys=("j", "x"))[-1]
+    assert text_of(attrs.evolve(PICTURE, agents=(attrs.evolve(MATES[0], item=""),)), keys=("x",))[-1].startswith(
+        " Kill mate-1? y kills it, any other key does not"
+    )
+
+
+@pytest.mark.promise("S-question")
 def test_a_question_is_on_top_at_any_size() -> None:
     for size in (SMALL, LARGE):
         assert text_of(ASKING, size)[2].startswith(" ? mate-1 wants to use Bash: make")

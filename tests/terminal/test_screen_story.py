@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from greenroom.actors import ActorBegan, ActorCreated, ActorExited, KillRequested, TurnBegan
+from greenroom.actors import ActorBegan, ActorCreated, ActorExited, ActorGone, KillRequested, TurnBegan
 from greenroom.agents.events import AgentDefined, AgentSpoke, ModelBegan, ModelEnded, ModelRetried, ToolBegan, ToolEnded
 from greenroom.core import Cause, Event
 from greenroom.supervisor import ChildRestarted
@@ -62,6 +62,10 @@ def notes(picture: SwarmPicture, kind: NoteKind) -> list[str]:
     return [note.text for note in picture.notes if note.kind is kind]
 
 
+def said(text: str) -> dict[str, Any]:
+    return {"type": "user", "message": {"role": "user", "content": text}}
+
+
 def test_an_agent_is_seen_with_its_state_item_and_activity() -> None:
     picture = told([ToolBegan(actor="a1", turn=1, round=1, call="c", tool="Read", summary="a.py")]).picture()
 
@@ -72,6 +76,7 @@ def test_an_agent_is_seen_with_its_state_item_and_activity() -> None:
     assert picture.cards[0].column is BoardColumn.IN_PROGRESS
 
 
+@pytest.mark.promise("S-seen")
 def test_a_killed_teammate_and_its_item_that_another_takes_are_one_line() -> None:
     killed = [
         KillRequested(actor="a1", cause=KILL, grace_s=5.0),
@@ -93,6 +98,7 @@ def test_a_killed_teammate_and_its_item_that_another_takes_are_one_line() -> Non
     assert not later.cards[0].flashes
 
 
+@pytest.mark.promise("S-seen")
 def test_a_crash_and_a_restart_are_seen_and_counted() -> None:
     crash = [
         exited("a1", "failed", "OSError: no"),
@@ -111,7 +117,6 @@ def test_a_crash_and_a_restart_are_seen_and_counted() -> None:
     [
         ("overloaded", "overloaded", {"refusals": 2}),
         ("cut", "a cut answer", {"cuts": 2}),
-        ("timeout", "a hang", {"hangs": 2}),
     ],
 )
 def test_failed_requests_are_counted_by_kind_and_their_lines_replaced(
@@ -128,6 +133,59 @@ def test_failed_requests_are_counted_by_kind_and_their_lines_replaced(
     assert notes(picture, NoteKind.RETRY) == [f"mate-1: {words}, attempt 3 of 8"]
     assert (picture.agents[1].use, picture.agents[1].doing) == (LaneUse.WAITING, f"{words}, tried again in 4 s")
     assert story.picture(story.last_s + 10).agents[1].doing == f"thinking after {words} for 6 s"
+
+
+@pytest.mark.promise("S-seen")
+def test_a_hang_is_seen_and_its_line_stays() -> None:
+    retried = [
+        ModelRetried(actor="a1", turn=1, round=1, attempt=at, attempts=3, delay_s=1.0, status=None, error=error)
+        for at, error in ((2, "timeout"), (3, "overloaded"))
+    ]
+    story = told(retried[:1])
+
+    assert story.picture().agents[1].flashes
+    assert [note.flashes for note in story.picture().notes if note.kind is NoteKind.HANG] == [True]
+    assert notes(told(retried).picture(), NoteKind.HANG) == ["mate-1: the model hung, attempt 2 of 3"]
+    assert story.picture(story.last_s + 4).agents[1].doing == "thinking after a hang for 3 s"
+    assert story.picture().totals.survived == SurvivedFaults(hangs=1)
+
+
+@pytest.mark.promise("S-seen")
+def test_nothing_lost_is_said_only_where_it_is_so() -> None:
+    """A teammate is gone for good and its item was not put back; another item comes back meanwhile."""
+    more = [
+        ItemCreated(actor="b", item="8", subject="Read tests", description="", by="lead"),
+        ItemClaimed(actor="b", item="8", owner="mate-2"),
+        exited("a1", "killed"),
+        ActorGone(actor="a1", state="killed"),
+        ItemReleased(actor="b", item="8", owner="mate-2", why="returned", is_failure=False),
+        ItemClaimed(actor="b", item="8", owner="mate-2"),
+    ]
+    lost = told(more, step_s=2.0)
+    assert lost.picture().lost == ("7",)
+    assert notes(lost.picture(), NoteKind.TAKEN) == ["item 8 back from mate-2, taken again by mate-2; lost: item 7"]
+
+    again = [*more[:3], ItemReleased(actor="b", item="7", owner="mate-1", why="killed", is_failure=False), *more[3:]]
+    assert told(again, step_s=2.0).picture().lost == ()
+    assert told(more, step_s=0.01).picture().lost == (), "the board has not seen it yet"
+    back = told([*more, *agent("a9", "mate-1", "a0")], step_s=2.0)
+    assert back.picture().lost == (), "one of its name has it"
+
+
+def test_a_priced_request_adds_its_dollars_and_one_without_a_price_makes_the_sum_unknown() -> None:
+    prices = {"m": 0.25}
+    story = SwarmStory("x", usd_of=lambda model, _: prices.get(model))
+    about: dict[str, Any] = {"turn": 1, "round": 1, "state": "completed", "input_tokens": 1, "output_tokens": 1}
+    ends = [ModelEnded(actor="a1", cache_read_input_tokens=0, **about, **ENDED) for _ in range(2)]
+    for number, event in enumerate([*BEGINNING, *ends]):
+        story.take(number, 0.0, event)
+    assert story.picture().totals.usd == 0.5
+
+    prices.clear()
+    for _ in range(2):
+        story.take(99, 0.0, ends[0])
+        assert story.picture().totals.usd is None
+        prices["m"] = 0.25
 
 
 def test_mail_tokens_findings_and_words_of_the_lead() -> None:
@@ -241,6 +299,20 @@ def test_a_short_call_is_seen_in_its_second_and_an_old_one_leaves() -> None:
                 },
             },
             [TalkPart(kind=TalkKind.ERROR, text="no")],
+        ),
+        (
+            said(
+                '<teammate-message teammate_id="ann" color="blue">\na\n</teammate-message>\n'
+                '<teammate-message teammate_id="board">\nb\n</teammate-message>'
+            ),
+            [
+                TalkPart(kind=TalkKind.PROMPT, text="a", title="ann"),
+                TalkPart(kind=TalkKind.PROMPT, text="b", title="board"),
+            ],
+        ),
+        (
+            said('<teammate-message teammate_id="ann">a</teammate-message> and more'),
+            [TalkPart(kind=TalkKind.PROMPT, text='<teammate-message teammate_id="ann">a</teammate-message> and more')],
         ),
     ],
 )

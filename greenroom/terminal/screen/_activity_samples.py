@@ -62,5 +62,7 @@ class ActivitySamples:
         self._spent[self.use] = self._spent.get(self.use, 0.0) + seconds
 
     def _main(self) -> LaneUse:
+        if len(self._spent) == 1:
+            return next(iter(self._spent))
         active = {use: seconds for use, seconds in self._spent.items() if use not in _AT_REST} or self._spent
         return max(_ORDER, key=lambda use: active.get(use, -1.0)) if active else self.use

@@ -8,10 +8,12 @@ from typing import Final, final
 import attrs
 
 from greenroom.terminal.screen._activity_samples import ActivitySamples
-from greenroom.terminal.screen._picture import GONE, LaneUse
+from greenroom.terminal.screen._picture import FLASH_S, GONE, AgentRow, LaneUse
 
 LONG_WAIT_S: Final = 2.0
 """Seconds that a model may take before a picture shows how long it has taken."""
+RELEASE_S: Final = 1.0
+"""Seconds within which the board takes an item back from an owner that has ended."""
 ERROR_WORDS: Final[Mapping[str, str]] = {"cut": "a cut answer", "timeout": "a hang", "rate_limited": "a rate limit"}
 """Errors of model requests in words for people; others are their own."""
 LONG_AGO: Final = float("-inf")
@@ -26,6 +28,8 @@ class AgentActivity:
     name: str
     owner: str = ""
     """Actor id of the agent that started it."""
+    model: str = ""
+    """The model that it was defined with."""
     color: str = ""
     is_teammate: bool = False
     state: str = "starting"
@@ -41,10 +45,30 @@ class AgentActivity:
     retry: str = ""
     """The error of the last attempt of that request; empty if there was none."""
     kill_why: str = ""
+    gone_s: float = float("inf")
+    """When it ended for good."""
 
     def copy(self) -> AgentActivity:
         """Return the same agent, which changes on its own."""
         return attrs.evolve(self, lane=self.lane.copy(), tools=dict(self.tools), asking=set(self.asking))
+
+    def row(self, t_s: float, *, depth: int, item: str, unread: int) -> AgentRow:
+        """Return it as it is shown at a time, with what others know of it."""
+        return AgentRow(
+            id=self.id,
+            name=self.name,
+            state=self.state,
+            color=self.color,
+            depth=depth,
+            is_teammate=self.is_teammate,
+            use=self.use,
+            doing=self.doing(t_s),
+            lane=self.lane.samples(t_s),
+            item=item,
+            unread=unread,
+            restarts=self.restarts,
+            flashes=t_s - self.changed_s < FLASH_S,
+        )
 
     @property
     def use(self) -> LaneUse:
@@ -56,6 +80,10 @@ class AgentActivity:
         if self.tools:
             return LaneUse.TOOL
         return LaneUse.IDLE if self.model_since_s is None else LaneUse.MODEL
+
+    def has_left(self, t_s: float) -> bool:
+        """Return True if it ended for good, and long enough ago for the board to have its item back."""
+        return self.gone_s < t_s - RELEASE_S
 
     def rest(self) -> None:
         """Forget what was open: nothing is open between turns."""

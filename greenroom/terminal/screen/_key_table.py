@@ -22,6 +22,8 @@ class KeyEntry:
     short: str = ""
     """In a word, for the line below the panes; empty: not there."""
     modes: tuple[ScreenMode, ...] = (ScreenMode.LIVE, ScreenMode.PAST)
+    signs: str = ""
+    """The keys in the line below the panes, where the terminal shows such signs; empty: as people know them."""
 
 
 _LIVE: Final = (ScreenMode.LIVE,)
@@ -43,20 +45,28 @@ KEY_TABLE: Final = (
     ),
     KeyEntry(keys=("X",), shown="X", does="kill all teammates and what runs in the background (asks)", modes=_LIVE),
     KeyEntry(keys=(" ",), shown="Space", does="play, or stand still", short="play", modes=_PAST),
-    KeyEntry(keys=(Key.LEFT, Key.RIGHT), shown="left, right", does="one event back or on", short="event", modes=_PAST),
+    KeyEntry(
+        keys=(Key.LEFT, Key.RIGHT),
+        shown="left, right",
+        does="one event back or on",
+        short="event",
+        modes=_PAST,
+        signs="← →",
+    ),
     KeyEntry(
         keys=(Key.SHIFT_LEFT, Key.SHIFT_RIGHT),
         shown="Shift left, right",
         does="to the failure before, to the next one",
         short="failure",
         modes=_PAST,
+        signs="Shift ← →",
     ),
-    KeyEntry(keys=("+", "-"), shown="+, -", does="play faster or slower", short="speed", modes=_PAST),
     KeyEntry(
         keys=("g",), shown="g", does="go to an event, a time (8.0s), `end` or `failure`", short="go to", modes=_PAST
     ),
     KeyEntry(keys=("q",), shown="q", does="stop the swarm in order (asks)", short="quit", modes=_LIVE),
     KeyEntry(keys=("q",), shown="q", does="leave", short="quit", modes=_PAST),
+    KeyEntry(keys=("+", "-"), shown="+, -", does="play faster or slower", short="speed", modes=_PAST),
     KeyEntry(keys=(Key.TAB, Key.SHIFT_TAB), shown="Tab", does="go to the next pane", short="pane"),
     KeyEntry(keys=(Key.ESCAPE,), shown="Esc", does="end the search, close the conversation, leave a question"),
     KeyEntry(keys=("/",), shown="/", does="search: show only what holds a text", short="search"),

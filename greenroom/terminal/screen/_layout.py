@@ -6,12 +6,14 @@ top at any size; the line about keys is at the bottom. This module must not depe
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Final, final
 
 import attrs
 from rich.segment import Segment
 
+from greenroom.core.texts import printable_text
 from greenroom.terminal._keys import MousePress
 from greenroom.terminal.screen._cells import PLAIN, ScreenLine, beside, cell, cut, filled, heading, padded
 from greenroom.terminal.screen._figures import cost_words, short_duration, survived_words
@@ -36,7 +38,9 @@ WIDE: Final = 120
 """Columns from which on there are panes side by side."""
 TALL: Final = 30
 """Lines from which on a wide screen has both the board and a conversation."""
-MAX_QUESTIONS: Final = 2
+MAX_QUESTION_LINES: Final = 3
+"""Lines that the first question takes at most."""
+_ANSWER_KEYS: Final = "  y allows, n refuses "
 _PANES: Final = {Pane.AGENTS: agents_pane, Pane.BOARD: board_pane, Pane.EVENTS: events_pane, Pane.TALK: talk_pane}
 
 
@@ -102,7 +106,7 @@ def _has_room(size: ScreenSize) -> bool:
 
 def _places(picture: SwarmPicture, controls: ScreenControls, size: ScreenSize) -> list[PlacedPane]:
     """Return the panes that there is room for, from top to bottom and from left to right."""
-    top = 2 + min(len(picture.questions), MAX_QUESTIONS)
+    top = 2 + len(_question_rows(picture, size.width))
     height = size.height - top - 1 - (picture.time is not None)
     agents = len(controls.targets(picture)) + 1
     if size.width < WIDE:
@@ -183,8 +187,10 @@ def _progress(picture: SwarmPicture, width: int, look: ScreenLook) -> ScreenLine
     words = f" {done} of {items} items" if items else " no items on the board yet"
     survived = survived_words(picture.totals.survived)
     most = width - len(words) - 9
-    forms = (f" survived {survived}; nothing lost ", f" {survived}; nothing lost ", f" {survived} ") if survived else ()
-    lost = next((form for form in forms if len(form) <= most), "")
+    fate = f"lost: item {', '.join(picture.lost)}" if picture.lost else "nothing lost"
+    faults = attrs.astuple(picture.totals.survived)[:-2]  # restarts and returned items are no faults
+    forms = (f"survived {survived}; {fate} ", f"{survived}; {fate} ", f"{sum(faults)} faults; {fate} ", f"{fate} ")
+    lost = next((f" {form}" for form in forms if len(form) < most), "") if survived else ""
     room = max(8, min(40, width - len(words) - len(lost) - 1))
     full = room * done // items if items else 0
     half = min(room - full, -(-room * doing // items)) if items else 0
@@ -201,17 +207,30 @@ def _progress(picture: SwarmPicture, width: int, look: ScreenLook) -> ScreenLine
 
 def _questions(picture: SwarmPicture, controls: ScreenControls, width: int, look: ScreenLook) -> list[ScreenLine]:
     """Return the lines about calls that wait for a person; only the first can be answered."""
-    lines: list[ScreenLine] = []
-    for at, question in enumerate(picture.questions[:MAX_QUESTIONS]):
-        keys = ""
-        if at == 0 and controls.mode is ScreenMode.LIVE:
-            keys = "  y allows, n refuses "
-        more = len(picture.questions) - MAX_QUESTIONS
-        if at == MAX_QUESTIONS - 1 and more > 0:
-            keys = f"  and {more} more "
-        text = cell(f" ? {question.who} {question.text}", max(0, width - len(keys)), look, style="bold reverse yellow")
-        lines.append(filled([text, Segment(keys, look.style("bold reverse yellow"))], width))
+    style, lines = look.style("bold reverse yellow"), []
+    for at, row in enumerate(_question_rows(picture, width)):
+        # While something else is asked or written, these letters belong to that.
+        can_answer = controls.mode is ScreenMode.LIVE and controls.doubtful is None and controls.entry is None
+        keys = _ANSWER_KEYS if at == 0 and can_answer else ""
+        text = cell(row, max(0, width - len(keys)), look, style="bold reverse yellow")
+        lines.append(filled([text, Segment(keys, style)], width))
     return lines
+
+
+def _question_rows(picture: SwarmPicture, width: int) -> list[str]:
+    """Return the words about calls that wait for a person: of the first as much as fits on some lines, then of one more."""
+    if not picture.questions:
+        return []
+    first, *others = (f" ? {printable_text(f'{each.who} {each.text}')}" for each in picture.questions)
+    room = max(20, width - len(_ANSWER_KEYS))
+    rows = textwrap.wrap(first, room, subsequent_indent="   ", drop_whitespace=False)
+    shown = [first] if width < MIN_WIDTH else rows[:MAX_QUESTION_LINES]
+    if len(rows) > len(shown):
+        shown[-1] = f"{shown[-1][: room - 4]} ..."
+    if others:
+        more = f"  and {len(others) - 1} more" if len(others) > 1 else ""
+        shown.append(f"{others[0][: max(0, width - len(more) - 1)]}{more}")
+    return shown
 
 
 def _foot(controls: ScreenControls, width: int, look: ScreenLook) -> ScreenLine:
@@ -225,9 +244,9 @@ def _foot(controls: ScreenControls, width: int, look: ScreenLook) -> ScreenLine:
     for entry in keys_of(controls.mode):
         if not entry.short or entry.does.startswith("show or hide"):
             continue
-        key = entry.shown.split(", ")[0] if len(entry.shown) > 5 and entry.short == "select" else entry.shown
+        key = entry.shown.split(", ")[0] if entry.short == "select" else look.sign(entry.signs, "") or entry.shown
         if len(key) + len(entry.short) + 3 > room:
-            break
+            continue  # a shorter one may still fit
         line += [Segment(f" {key}", look.style("bold cyan")), Segment(f" {entry.short} ", PLAIN)]
         room -= len(key) + len(entry.short) + 3
     line += [Segment(" ?", look.style("bold cyan")), Segment(" keys", PLAIN)]
@@ -237,7 +256,8 @@ def _foot(controls: ScreenControls, width: int, look: ScreenLook) -> ScreenLine:
 def _doubt(controls: ScreenControls) -> str:
     match controls.doubtful:
         case Kill(target=target):
-            return f"Kill {target.name}? y kills it and its item goes to another; any other key does not"
+            item = f"; item {target.item} goes to another" if target.item else ""
+            return f"Kill {target.name}? y kills it{item}, any other key does not"
         case KillAll():
             return "Kill all teammates and what runs in the background? y kills, any other key does not"
     return "Stop the swarm? y stops it in order, it can be resumed; any other key does not"
@@ -262,7 +282,7 @@ def _entry(controls: ScreenControls, width: int, look: ScreenLook) -> ScreenLine
 
 
 def _time_line(time: TimePosition, width: int, look: ScreenLook) -> ScreenLine:
-    state = f"{time.speed:g}x" if time.speed else look.sign("⏸", "||")
+    state = f"{time.speed:g}x" if time.speed else look.sign("‖", "||")
     sign = look.sign("▶", ">") if time.speed else ""
     end = "now" if time.is_growing else short_duration(time.end_s)
     left = f" {sign}{state} {short_duration(time.t_s)}/{end} event {time.event}/{time.events} "
@@ -310,6 +330,4 @@ def _too_small(size: ScreenSize, look: ScreenLook) -> list[ScreenLine]:
 
 
 def _words(text: str, width: int) -> Sequence[str]:
-    import textwrap
-
     return textwrap.wrap(text, max(1, width))

@@ -249,7 +249,7 @@ def talk_pane(picture: SwarmPicture, area: PaneArea) -> list[ScreenLine]:
     name = agent.name if agent is not None else "an agent that has ended"
     lines = [line for part in picture.talk for line in _talk_lines(part, area.width, look)]
     if agent is not None and agent.doing:
-        lines.append([cell(f"{look.sign('…', '~')} {agent.doing}", area.width, look, style=agent.color or "bold")])
+        lines.append([cell(f" {look.sign('…', '~')} {agent.doing}", area.width, look, style=agent.color or "bold")])
     room = max(0, area.height - 1)
     back = min(controls.by(Pane.TALK), max(0, len(lines) - room))
     shown = lines[max(0, len(lines) - back - room) : len(lines) - back]

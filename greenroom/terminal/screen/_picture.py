@@ -113,6 +113,8 @@ class NoteKind(StrEnum):
     """Text of the lead."""
     RETRY = "retry"
     """A model request failed, and is tried again."""
+    HANG = "hang"
+    """A model request timed out, and is tried again."""
     CRASH = "crash"
     KILL = "kill"
     RESTART = "restart"
@@ -249,6 +251,8 @@ class SwarmPicture:
     """The conversation of the agent that is open, oldest first; empty while none is."""
     questions: tuple[OpenQuestion, ...] = ()
     """The one that waits longest first."""
+    lost: tuple[str, ...] = ()
+    """Ids of items in progress whose owner has ended for good: nobody works on them, and nobody can take them."""
     totals: RunTotals = RunTotals()
     time: TimePosition | None = None
 

@@ -52,6 +52,7 @@ NOTES: Final[Mapping[NoteKind, tuple[str, str, str]]] = {
     NoteKind.MAIL: ("→", "-", ""),
     NoteKind.SPOKE: ("»", '"', "bold"),
     NoteKind.RETRY: ("↻", "~", "yellow"),
+    NoteKind.HANG: ("✗", "x", "bold orange"),
     NoteKind.CRASH: ("✗", "x", "bold red"),
     NoteKind.KILL: ("✗", "x", "bold purple"),
     NoteKind.RESTART: ("↻", "~", "bold green"),

@@ -14,14 +14,12 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 from greenroom.terminal._narrator import LEAD, short_name
-from greenroom.terminal.screen._activity_samples import ActivitySamples
-from greenroom.terminal.screen._agent_activity import ERROR_WORDS, LONG_AGO, AgentActivity
+from greenroom.terminal.screen._agent_activity import ERROR_WORDS, AgentActivity
+from greenroom.terminal.screen._board_cards import BoardCards
 from greenroom.terminal.screen._picture import (
     FLASH_S,
     MAX_NOTES,
     AgentRow,
-    BoardCard,
-    BoardColumn,
     LaneUse,
     NoteKind,
     OpenQuestion,
@@ -39,14 +37,7 @@ _FAULTS: Final[Mapping[str, str]] = {"timeout": "hangs", "cut": "cuts"}
 """Counters of errors of model requests; all others are refusals."""
 
 
-@attrs.define(kw_only=True)
-class _Card:
-    """An item of the board."""
-
-    card: BoardCard
-    changed_s: float = LONG_AGO
-    back_from: str = ""
-    """Its last owner, from its release until it is taken."""
+UsdOf: TypeAlias = Callable[[str, Any], float | None]
 
 
 @final
@@ -56,24 +47,26 @@ class SwarmStory:
     Args:
         title: Title of the pictures.
         is_priced: False if no language model is asked.
+        usd_of: Returns the US dollars of a request by its model and its end; None if that is not known, as by default.
     """
 
-    def __init__(self, title: str = "", *, is_priced: bool = True) -> None:
+    def __init__(self, title: str = "", *, is_priced: bool = True, usd_of: UsdOf | None = None) -> None:
         self.title = title
         self.began_t: float | None = None
-        """Time of the first event, on the clock of the events."""
+        """Time of the first event, on the clock of the events; it may be set where later events have another clock."""
         self.last_s = 0.0
         """Seconds from the first event to the last one."""
         self.last_event = 0
         """Number of the last event."""
         self.state = "running"
-        self._is_priced = is_priced
+        self._usd_of = usd_of
         self.notes_made = 0
         """Notes so far, those that were replaced or dropped included."""
         self._names: dict[str, str] = {}
         self._transcripts: dict[str, str] = {}
         self._agents: dict[str, AgentActivity] = {}
-        self._cards: dict[str, _Card] = {}
+        self._own: set[str] = set()  # agents that no copy shares; the others are copied before they change
+        self._board = BoardCards()
         self._notes: list[SwarmNote] = []
         self._unread: dict[str, int] = {}
         self._questions: dict[tuple[str, str], OpenQuestion] = {}
@@ -82,14 +75,18 @@ class SwarmStory:
 
     def copy(self) -> SwarmStory:
         """Return a fold in the same state that goes on by itself."""
-        other = SwarmStory(self.title, is_priced=self._is_priced)
+        other = SwarmStory()
         other.__dict__.update(self.__dict__)
         other._names, other._notes, other._unread = dict(self._names), list(self._notes), dict(self._unread)
         other._transcripts = dict(self._transcripts)
-        other._agents = {key: agent.copy() for key, agent in self._agents.items()}
-        other._cards = {key: attrs.evolve(card) for key, card in self._cards.items()}
-        other._questions = dict(self._questions)
+        other._agents, other._board, other._questions = dict(self._agents), self._board.copy(), dict(self._questions)
+        self._own, other._own = set(), set()
         return other
+
+    def copied_bytes(self) -> int:
+        """Return about how many bytes a copy takes that would not be shared with the copy before it."""
+        shared = len(self._agents) + len(self._board) + len(self._names)
+        return 4_000 + 120 * shared + 1_000 * len(self._own)
 
     def take(self, seq: int, t: float, event: Any) -> None:
         """Take the next event.
@@ -104,7 +101,7 @@ class SwarmStory:
         fold = _FOLDS.get(event.kind)
         if fold is not None:
             fold(self, event)
-            agent = self._agents.get(event.actor)
+            agent = self._agent(event.actor)
             if agent is not None and agent.use is not agent.lane.use:
                 agent.lane.change(self.last_s, agent.use)
 
@@ -126,14 +123,13 @@ class SwarmStory:
             elapsed_s=now_s,
             state=self.state,
             agents=tuple(self._rows(now_s)),
-            cards=tuple(
-                attrs.evolve(each.card, flashes=now_s - each.changed_s < FLASH_S) for each in self._cards.values()
-            ),
+            cards=self._board.at(now_s),
             notes=tuple(
                 attrs.evolve(note, flashes=True) if note.kind in _SUDDEN and now_s - note.t_s < FLASH_S else note
                 for note in self._notes
             ),
             questions=tuple(self._questions.values()),
+            lost=self._lost(now_s),
             totals=attrs.evolve(self._totals, cached_share=self._cached / self._input if self._input else 0.0),
         )
 
@@ -150,87 +146,77 @@ class SwarmStory:
         for agent in self._agents.values():
             owner = agent.owner if agent.owner in self._agents else ""
             below.setdefault(owner, []).append(agent)
-        items = {each.card.owner: each.card.id for each in self._cards.values() if each.card.column is _IN_PROGRESS}
+        items = self._board.held()
         rows: list[AgentRow] = []
         waiting = [(agent, 0) for agent in reversed(below.get("", []))]
         while waiting:
             agent, depth = waiting.pop()
-            rows.append(self._row(agent, depth, now_s, items.get(agent.name, "")))
+            unread = self._unread.get(agent.name, 0)
+            rows.append(agent.row(now_s, depth=depth, item=items.get(agent.name, ""), unread=unread))
             waiting += [(child, depth + 1) for child in reversed(below.get(agent.id, []))]
         return rows
-
-    def _row(self, agent: AgentActivity, depth: int, now_s: float, item: str) -> AgentRow:
-        return AgentRow(
-            id=agent.id,
-            name=agent.name,
-            state=agent.state,
-            color=agent.color,
-            depth=depth,
-            is_teammate=agent.is_teammate,
-            use=agent.use,
-            doing=agent.doing(now_s),
-            lane=agent.lane.samples(now_s),
-            item=item,
-            unread=self._unread.get(agent.name, 0),
-            restarts=agent.restarts,
-            flashes=now_s - agent.changed_s < FLASH_S,
-        )
 
     # --- agents ------------------------------------------------------------------------------------------------------
 
     def _actor_new(self, event: Any) -> None:
         self._names[event.actor] = short_name(event.path)
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is not None:  # another incarnation
-            agent.state = "starting"
+            agent.state, agent.gone_s = "starting", float("inf")
             agent.rest()
 
     def _agent_defined(self, event: Any) -> None:
         name = self._names.get(event.actor, event.definition)
         self._transcripts[event.actor] = event.transcript
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is None:
-            self._agents[event.actor] = AgentActivity(
-                id=event.actor, name=name, owner=event.owner, lane=self._new_lane()
-            )
+            self._add_agent(event.actor, name).owner = event.owner
             self._set_state(event.actor, "idle")
         elif agent.state == "starting":
             agent.state = "idle"
+        self._agents[event.actor].model = event.model
 
-    def _new_lane(self) -> ActivitySamples:
-        lane = ActivitySamples()
-        lane.change(self.last_s, LaneUse.DOWN)
-        return lane
+    def _add_agent(self, actor: str, name: str) -> AgentActivity:
+        agent = self._agents[actor] = AgentActivity(id=actor, name=name)
+        agent.lane.change(self.last_s, LaneUse.DOWN)
+        self._own.add(actor)
+        return agent
+
+    def _agent(self, actor: str) -> AgentActivity | None:
+        """Return an agent that may be changed; None if it is not known."""
+        agent = self._agents.get(actor)
+        if agent is not None and actor not in self._own:
+            agent = self._agents[actor] = agent.copy()
+            self._own.add(actor)
+        return agent
 
     def _joined(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is None:
-            agent = self._agents[event.actor] = AgentActivity(id=event.actor, name=event.name, lane=self._new_lane())
+            agent = self._add_agent(event.actor, event.name)
         agent.name, agent.color, agent.is_teammate = event.name, event.color, True
+        agent.model = event.model or agent.model  # older journals tell the model of the session before
 
     def _set_state(self, actor: str, state: str) -> None:
-        agent = self._agents.get(actor)
+        agent = self._agent(actor)
         if agent is not None:
             agent.state = state
             if state != "working":
                 agent.rest()
 
-    def _actor_begin(self, event: Any) -> None:
-        self._set_state(event.actor, "idle")
-
     def _turn_begin(self, event: Any) -> None:
         self._set_state(event.actor, "working")
 
-    def _turn_end(self, event: Any) -> None:
+    def _rests(self, event: Any) -> None:
         self._set_state(event.actor, "idle")
 
     def _kill_requested(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is not None:
             agent.kill_why = event.cause.why if event.cause is not None else ""
 
     def _actor_end(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is None:
             return
         self._set_state(event.actor, "ended" if event.state == "completed" else event.state)
@@ -244,79 +230,93 @@ class SwarmStory:
             self._say(NoteKind.KILL, f"{agent.name} was killed" + (f": {agent.kill_why}" if agent.kill_why else ""))
 
     def _actor_gone(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
-        if agent is not None and not agent.is_teammate and agent.owner:  # sub-agents come and go
-            del self._agents[event.actor]
+        agent = self._agent(event.actor)
+        if agent is not None:
+            agent.gone_s = self.last_s
+            if not agent.is_teammate and agent.owner:  # sub-agents come and go
+                del self._agents[event.actor]
 
     def _restarted(self, event: Any) -> None:
         if event.is_requested:
             return
         for actor in event.together:
-            agent = self._agents.get(actor)
+            agent = self._agent(actor)
             if agent is not None:
                 agent.restarts += 1
                 agent.state, agent.changed_s = "starting", self.last_s
                 self._count(restarts=1)
                 when = f" in {event.delay_s:.1f} s" if event.delay_s >= 0.05 else ""
-                item = self._item_of(agent.name)
-                more = f" and goes on with item {item}; nothing lost" if item else ""
+                item = self._board.held().get(agent.name)
+                more = f" and goes on with item {item}; {self._fate()}" if item else ""
                 self._say(NoteKind.RESTART, f"{agent.name} is restarted{when}{more}", agent.name)
 
-    def _item_of(self, name: str) -> str:
-        cards = (each.card for each in self._cards.values())
-        return next((card.id for card in cards if card.owner == name and card.column is _IN_PROGRESS), "")
+    def _fate(self) -> str:
+        """Return what can be said of the items now: that none is lost, or which ones are."""
+        lost = self._lost(self.last_s)
+        return f"lost: item {', '.join(lost)}" if lost else "nothing lost"
+
+    def _lost(self, now_s: float) -> tuple[str, ...]:
+        mates = [agent for agent in self._agents.values() if agent.is_teammate]
+        gone = {agent.name for agent in mates if agent.has_left(now_s)}
+        return self._board.lost(gone - {agent.name for agent in mates if agent.gone_s > now_s}) if gone else ()
 
     # --- model and tools ---------------------------------------------------------------------------------------------
 
     def _model_begin(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is not None and event.turn:  # what runs beside turns is not what an agent does
             agent.model_since_s, agent.retry = self.last_s, ""
 
     def _model_retried(self, event: Any) -> None:
         self._count(**{_FAULTS.get(event.error, "refusals"): 1})
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is not None and event.turn:
             error = ERROR_WORDS.get(event.error, event.error.replace("_", " "))
             agent.model_since_s, agent.retry = self.last_s + event.delay_s, error
             status = f" ({event.status})" if event.status is not None else ""
             text = f"{agent.name}: {error}{status}, attempt {event.attempt} of {event.attempts or 'any'}"
-            self._say_last(NoteKind.RETRY, text, agent.name)
+            if event.error == "timeout":
+                agent.changed_s = self.last_s
+                self._say(NoteKind.HANG, text.replace(error, "the model hung", 1), agent.name)
+            else:
+                self._say_last(NoteKind.RETRY, text, agent.name)
 
     def _model_end(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is not None and event.turn:
             agent.model_since_s, agent.retry = None, ""
         cached = event.cache_read_input_tokens
         read = event.input_tokens + event.cache_creation_input_tokens + cached
         self._input, self._cached = self._input + read, self._cached + cached
-        self._totals = attrs.evolve(
-            self._totals,
-            requests=self._totals.requests + 1,
-            tokens=self._totals.tokens + read + event.output_tokens,
-        )
+        totals, usd = self._totals, None
+        if self._usd_of is not None and (totals.usd is not None or not totals.requests):
+            more = self._usd_of(agent.model if agent is not None else "", event)
+            usd = None if more is None else (totals.usd or 0.0) + more
+        tokens = totals.tokens + read + event.output_tokens
+        self._totals = attrs.evolve(totals, requests=totals.requests + 1, tokens=tokens, usd=usd)
 
     def _tool_begin(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is not None and event.turn:
             agent.tools[event.call] = f"{event.tool} {event.summary}".rstrip()
 
     def _tool_end(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is not None:
             agent.tools.pop(event.call, None)
 
     def _asked(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         name = self._names.get(event.actor, "")
-        text = f"wants to use {event.tool}" + (f": {event.reason}" if event.reason else "")
+        call = event.tool if agent is None else agent.tools.get(event.call, event.tool)
+        text = f"wants to use {call}" + (f": {event.reason}" if event.reason else "")
         self._questions[event.actor, event.call] = OpenQuestion(id=event.call, who=name, text=text)
         if agent is not None:
             agent.asking.add(event.call)
         self._say(NoteKind.QUESTION, f"{name} {text}", name)
 
     def _answered(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is not None:
             agent.asking.discard(event.call)
         if self._questions.pop((event.actor, event.call), None) is not None:
@@ -325,64 +325,48 @@ class SwarmStory:
             self._say(NoteKind.QUESTION, f"{name}: {event.tool} {event.answer}{by}", name)
 
     def _spoke(self, event: Any) -> None:
-        agent = self._agents.get(event.actor)
+        agent = self._agent(event.actor)
         if agent is not None and agent.name == LEAD and event.text:
             self._say_last(NoteKind.SPOKE, f"{LEAD}: {event.text}", LEAD)
 
     # --- board and mail ----------------------------------------------------------------------------------------------
 
     def _item_created(self, event: Any) -> None:
-        self._cards[event.item] = _Card(card=BoardCard(id=event.item, subject=event.subject, moved_s=self.last_s))
+        self._board.create(event, self.last_s)
 
     def _item_edited(self, event: Any) -> None:
-        self._set_card(event, subject=event.subject)
+        self._board.change(event, subject=event.subject)
 
     def _item_assigned(self, event: Any) -> None:
-        self._set_card(event, owner=event.owner)
+        self._board.change(event, owner=event.owner)
 
     def _item_claimed(self, event: Any) -> None:
-        card = self._cards.get(event.item)
-        if card is None:
-            return
-        self._set_card(event, owner=event.owner, column=_IN_PROGRESS, moved_s=self.last_s)
-        if card.back_from:
-            card.changed_s = self.last_s
-            again = "again " if card.back_from == event.owner else ""
-            text = f"item {event.item} back from {card.back_from}, taken {again}by {event.owner}; nothing lost"
+        former = self._board.claim(event, self.last_s)
+        if former:
+            again = "again " if former == event.owner else ""
             about = f"item {event.item} back "
             self._notes = [
                 note for note in self._notes if note.kind is not NoteKind.BACK or not note.text.startswith(about)
             ]
-            card.back_from = ""
-            self._say(NoteKind.TAKEN, text, event.owner)
+            self._say(
+                NoteKind.TAKEN, f"{about}from {former}, taken {again}by {event.owner}; {self._fate()}", event.owner
+            )
 
     def _item_completed(self, event: Any) -> None:
-        card = self._cards.get(event.item)
-        if card is not None:
-            self._set_card(event, owner=event.by, column=BoardColumn.DONE, moved_s=self.last_s)
+        if self._board.complete(event, self.last_s):
             found = finding_lines(event.findings)
             for finding in found[:MAX_FINDINGS]:
                 self._say(NoteKind.FINDING, f"{event.by}: {finding}", event.by)
-            count = f" ({len(found)} findings)" if len(found) > MAX_FINDINGS else ""
-            self._say(NoteKind.DONE, f"{event.by} completed item {event.item}{count}: {card.card.subject}", event.by)
+            done = f"item {event.item}" + (f" ({len(found)} findings)" if len(found) > MAX_FINDINGS else "")
+            self._say(NoteKind.DONE, f"{event.by} completed {done}: {self._board.subject(event.item)}", event.by)
 
     def _item_released(self, event: Any) -> None:
-        card = self._cards.get(event.item)
-        if card is None:
-            return
-        returns = card.card.returns + 1
-        self._set_card(event, owner="", column=BoardColumn.OPEN, returns=returns, moved_s=self.last_s)
-        card.changed_s, card.back_from = self.last_s, event.owner
-        self._count(returned_items=1)
-        self._say(NoteKind.BACK, f"item {event.item} back from {event.owner}: {event.why}", event.owner)
+        if self._board.release(event, self.last_s):
+            self._count(returned_items=1)
+            self._say(NoteKind.BACK, f"item {event.item} back from {event.owner}: {event.why}", event.owner)
 
     def _item_deleted(self, event: Any) -> None:
-        self._cards.pop(event.item, None)
-
-    def _set_card(self, event: Any, **changes: Any) -> None:
-        card = self._cards.get(event.item)
-        if card is not None:
-            card.card = attrs.evolve(card.card, **changes)
+        self._board.delete(event)
 
     def _mail_sent(self, event: Any) -> None:
         to = LEAD if event.to == MAIL_LEAD else event.to
@@ -393,6 +377,14 @@ class SwarmStory:
     def _mail_gone(self, event: Any) -> None:
         to = LEAD if event.to == MAIL_LEAD else event.to
         self._unread[to] = max(0, self._unread.get(to, 0) - 1)
+
+    def _session_begin(self, _: Any) -> None:
+        """Begin, or go on in another process: its agents are other actors, the items are as they were."""
+        if self._agents:
+            self._agents, self._own = {}, set()
+            self._questions, self._unread = {}, {}
+            self.state = "running"
+            self._say(NoteKind.RESTART, "resumed in a new process: items and findings are as they were")
 
     def _session_end(self, event: Any) -> None:
         self.state = "done" if event.state == "completed" else event.state
@@ -413,17 +405,18 @@ class SwarmStory:
         self._totals = attrs.evolve(self._totals, survived=attrs.evolve(survived, **changes))
 
 
-_IN_PROGRESS: Final = BoardColumn.IN_PROGRESS
-_SUDDEN: Final = frozenset({NoteKind.BACK, NoteKind.TAKEN, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART})
+_SUDDEN: Final = frozenset(
+    {NoteKind.BACK, NoteKind.TAKEN, NoteKind.HANG, NoteKind.CRASH, NoteKind.KILL, NoteKind.RESTART}
+)
 """Kinds of notes that are highlighted for a while."""
 _Fold: TypeAlias = Callable[[SwarmStory, Any], None]
 _FOLDS: Final[Mapping[str, _Fold]] = {
     "actor.new": SwarmStory._actor_new,
     "agent.defined": SwarmStory._agent_defined,
     "mate.joined": SwarmStory._joined,
-    "actor.begin": SwarmStory._actor_begin,
+    "actor.begin": SwarmStory._rests,
     "turn.begin": SwarmStory._turn_begin,
-    "turn.end": SwarmStory._turn_end,
+    "turn.end": SwarmStory._rests,
     "actor.kill_requested": SwarmStory._kill_requested,
     "actor.end": SwarmStory._actor_end,
     "actor.gone": SwarmStory._actor_gone,
@@ -446,5 +439,6 @@ _FOLDS: Final[Mapping[str, _Fold]] = {
     "mail.sent": SwarmStory._mail_sent,
     "mail.read": SwarmStory._mail_gone,
     "mail.returned": SwarmStory._mail_gone,
+    "session.begin": SwarmStory._session_begin,
     "session.end": SwarmStory._session_end,
 }

@@ -14,6 +14,12 @@ MAX_PART_CHARS: Final = 20_000
 _SUBJECTS: Final = ("command", "file_path", "path", "pattern", "subject", "to", "url", "query", "prompt", "taskId")
 """Inputs of calls that say best what a call is about, in this order."""
 
+_MAIL: Final = re.compile(
+    r'\s*<(?P<tag>teammate-message|cross-session-message|channel) [a-z_]+="(?P<who>[^"]*)"[^>]*>(?P<text>.*?)</(?P=tag)>\s*',
+    re.DOTALL,
+)
+"""A message in a prompt, between two tags of the runtime; the first attribute says who wrote it."""
+
 _PLACED: Final = re.compile(r"[\w./-]+\.\w+:\d+")
 _LISTS: Final = ("spotted", "hits", "markers")
 """Lists of places in the facts of a file or a search, those that matter most first."""
@@ -39,13 +45,25 @@ def _parts(block: Mapping[str, Any], kind: TalkKind) -> Iterator[TalkPart]:
     match block.get("type"):
         case "text":
             text = _text(block.get("text"))
-            if text.strip():
+            mail = _mail(text) if kind is TalkKind.PROMPT else []
+            if mail:
+                yield from mail
+            elif text.strip():
                 yield TalkPart(kind=kind, text=text.strip("\n"))
         case "tool_use":
             yield TalkPart(kind=TalkKind.CALL, title=str(block.get("name", "")), text=_subject(block.get("input")))
         case "tool_result":
             result = TalkKind.ERROR if block.get("is_error") else TalkKind.RESULT
             yield TalkPart(kind=result, text=_text(block.get("content")).strip("\n") or "(no output)")
+
+
+def _mail(text: str) -> list[TalkPart]:
+    """Return the messages that a prompt consists of, each with its sender; none if it holds anything else."""
+    parts, at = [], 0
+    while (found := _MAIL.match(text, at)) is not None:
+        parts.append(TalkPart(kind=TalkKind.PROMPT, text=found["text"].strip("\n"), title=found["who"]))
+        at = found.end()
+    return parts if at == len(text) else []
 
 
 def _text(content: object) -> str:
