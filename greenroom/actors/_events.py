@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
-from greenroom.actors._lifecycle import EndState
+from greenroom.actors._states import EndState
 from greenroom.core import Cause, Event, Level, OneOf
 
 

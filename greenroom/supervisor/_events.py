@@ -1,13 +1,45 @@
-"""Events of supervisors."""
+"""Events of supervisors, and the words of their specs that stand in them."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
 from greenroom.core import Event, OneOf
-from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy
+
+
+class Strategy(StrEnum):
+    """The children that are restarted together with a failed one."""
+
+    ONE_FOR_ONE = "one_for_one"
+    """Only the failed child."""
+    ONE_FOR_ALL = "one_for_all"
+    """All of them, stopped in reverse order and started in order."""
+    REST_FOR_ONE = "rest_for_one"
+    """The failed child and those started after it."""
+
+
+class StopOrder(StrEnum):
+    """Order in which a supervisor stops its children."""
+
+    REVERSE = "reverse"
+    """One by one, the latest first: nothing outlives what it was started on top of."""
+    TOGETHER = "together"
+    """All at once under one budget, for pools and teams: 1,000 unresponsive children, one by one, would take hours. Permanent
+    children come after the others, which use them until their last turn has ended."""
+
+
+class EndsWith(StrEnum):
+    """Automatic shutdown of a supervisor when its significant children have ended on their own (as in OTP)."""
+
+    NONE = "none"
+    """No automatic shutdown."""
+    ANY = "any"
+    """When the first one has ended."""
+    ALL = "all"
+    """When the last one has ended."""
 
 
 @attrs.frozen(kw_only=True)

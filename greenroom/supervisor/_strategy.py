@@ -18,7 +18,8 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from greenroom.actors import State
-from greenroom.supervisor._spec import Backoff, ChildSpec, EndsWith, Restart, Strategy
+from greenroom.supervisor._events import EndsWith, Strategy
+from greenroom.supervisor._spec import Backoff, ChildSpec, Restart
 
 
 @final

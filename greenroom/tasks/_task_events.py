@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 import attrs
 
 from greenroom.actors import Edge, EndState
 from greenroom.core import Event, Level, Recorder
-from greenroom.tasks._notice import TaskNotice
-from greenroom.tasks._task import Task
+
+if TYPE_CHECKING:  # a task has Trio's scopes, and whoever reads a journal has none
+    from greenroom.tasks._notice import TaskNotice
+    from greenroom.tasks._task import Task
 
 
 @attrs.frozen(kw_only=True)

@@ -14,19 +14,12 @@ from typing import Any, ClassVar, Final, TypeAlias, final
 import attrs
 
 from greenroom.core import UsageError
+from greenroom.teams._idle_reasons import IdleReason
 
 
 def _not_blank(_: object, field: attrs.Attribute[str], value: str) -> None:
     if not value.strip():
         raise UsageError(f"{field.name} must not be blank")
-
-
-class IdleReason(StrEnum):
-    """Reason why a teammate is idle."""
-
-    AVAILABLE = "available"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
 
 
 class CallDecision(StrEnum):

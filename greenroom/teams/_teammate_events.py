@@ -11,9 +11,9 @@ import attrs
 from greenroom.actors import EndState
 from greenroom.core import Event, OneOf
 from greenroom.teams import _board_items, _exchange, _item_events, _mail_events, _request_events
+from greenroom.teams._idle_reasons import IdleReason
 from greenroom.teams._item_events import ItemClaimed
 from greenroom.teams._request_events import PlanAnswered, PlanSubmitted
-from greenroom.teams._team_protocol import IdleReason
 
 
 @final

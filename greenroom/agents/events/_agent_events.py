@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final, TypeAlias, final
 import attrs
 
 from greenroom.actors import EndState, State
-from greenroom.agents.compaction._compaction import CompactionTrigger
+from greenroom.agents.compaction._triggers import CompactionTrigger
 from greenroom.core import Event, Level, OneOf
 
 COMPLETED: Final = State.COMPLETED.value

@@ -9,11 +9,12 @@ from uuid import UUID
 import pytest
 
 from greenroom.core import UsageError
-from greenroom.gateway.record import EVENTS, comparable, find_journal, record_sections, session_journals
+from greenroom.gateway.record import EVENTS, comparable, record_sections, session_journals
 from greenroom.gateway.record import _gateway_events as gateway
 from greenroom.gateway.record import _run_events as work
 from greenroom.gateway.record._gateway_journal import open_gateway_journal
 from greenroom.gateway.record._run_events import GatewayEvent
+from greenroom.replay._journal_place import find_journal
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import JOURNAL, Entry, diff_runs, read_journal
 from tests.gateway.record.histories import ROUTE
