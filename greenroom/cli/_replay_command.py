@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import attrs
 from cyclopts import Parameter
 
-from greenroom.replay import ExportFormat, ReplayOptions, show_replay
+from greenroom.replay import ExportFormat
 
 EXIT_SAME: Final = 0
 EXIT_DIFFERENT: Final = 1
@@ -93,5 +93,7 @@ class ReplayFlags:
 
 def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: ReplayFlags = ReplayFlags()) -> int:
     """Show what a run did: its standing, its problems, its time line."""
+    from greenroom.replay import ReplayOptions, show_replay
+
     options = ReplayOptions(run=run, **attrs.asdict(flags, recurse=False))
     return EXIT_SAME if show_replay(options) else EXIT_DIFFERENT

@@ -6,12 +6,14 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from greenroom.core import UsageError, open_private
 from greenroom.core.texts import as_json
 from greenroom.terminal import counted
-from greenroom.trace import JournalText
+
+if TYPE_CHECKING:  # the formats are named on the command line, where no journal is read yet
+    from greenroom.trace import JournalText
 
 
 class ExportFormat(StrEnum):

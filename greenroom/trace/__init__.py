@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from greenroom.trace._checks_teams import stranded_items
     from greenroom.trace._codec import Codec, Header
     from greenroom.trace._diff import Divergence, diff_runs
+    from greenroom.trace._durability import Durability
     from greenroom.trace._entries import Entry, UnknownEvent, entries_of
     from greenroom.trace._export_chrome import chrome_trace
     from greenroom.trace._export_otlp import otlp_traces
     from greenroom.trace._follow import follow
     from greenroom.trace._growing_file import FileState, GrowingFile
-    from greenroom.trace._journal import Durability, Journal
+    from greenroom.trace._journal import Journal
     from greenroom.trace._journal_end import read_end
     from greenroom.trace._journal_reader import JOURNAL, JournalText, parse_line, read_header, read_journal
     from greenroom.trace._journaled_runtime import open_runtime
@@ -62,7 +63,8 @@ else:
             "greenroom.trace._export_otlp": ("otlp_traces",),
             "greenroom.trace._follow": ("follow",),
             "greenroom.trace._growing_file": ("FileState", "GrowingFile"),
-            "greenroom.trace._journal": ("Durability", "Journal"),
+            "greenroom.trace._journal": ("Journal",),
+            "greenroom.trace._durability": ("Durability",),
             "greenroom.trace._journal_end": ("read_end",),
             "greenroom.trace._journal_reader": ("JOURNAL", "JournalText", "parse_line", "read_header", "read_journal"),
             "greenroom.trace._journaled_runtime": ("open_runtime",),
