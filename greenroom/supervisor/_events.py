@@ -5,9 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, final
 
-import attrs
-
-from greenroom.core import Event, OneOf
+from greenroom.core import Event, OneOf, frozen
 
 
 class Strategy(StrEnum):
@@ -42,14 +40,14 @@ class EndsWith(StrEnum):
     """When the last one has ended."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _ChildEvent(Event):
     child: str
     """Id of the child that was started, or whose end led to the event."""
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SupervisorOpened(Event):
     """A supervisor is open for children; the event has its spec, so that checks can verify its decisions."""
 
@@ -70,7 +68,7 @@ class SupervisorOpened(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ChildRestarted(_ChildEvent):
     """A supervisor decided to restart children; the actor of the event is the supervisor."""
 
@@ -87,7 +85,7 @@ class ChildRestarted(_ChildEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class DependencyDeclared(_ChildEvent):
     """A newly started child depends on others; the actor of the event is the supervisor."""
 
@@ -98,7 +96,7 @@ class DependencyDeclared(_ChildEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SupervisorEscalated(_ChildEvent):
     """A supervisor failed: too many restarts, or a supervisor below it failed."""
 
@@ -109,7 +107,7 @@ class SupervisorEscalated(_ChildEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SupervisorFinished(_ChildEvent):
     """A supervisor stops because its significant children have ended on their own."""
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, frozen
 from greenroom.teams._idle_reasons import IdleReason
 
 
@@ -32,7 +32,7 @@ class CallDecision(StrEnum):
 _FROM: Final = {"wire": "from"}
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ProtocolMessage:
     """A message of the protocol."""
 
@@ -40,7 +40,7 @@ class ProtocolMessage:
     """Its type on the wire."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class FromMember(ProtocolMessage):
     """A message with its sender and time."""
 
@@ -49,7 +49,7 @@ class FromMember(ProtocolMessage):
     """ISO 8601."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Numbered(FromMember):
     """A request, or the answer to one."""
 
@@ -57,7 +57,7 @@ class Numbered(FromMember):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class IdleNotification(FromMember):
     """A teammate is idle; never the result of its work."""
 
@@ -72,7 +72,7 @@ class IdleNotification(FromMember):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownRequest(Numbered):
     """The lead asks a teammate to end; the teammate's model decides."""
 
@@ -82,7 +82,7 @@ class ShutdownRequest(Numbered):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownApproved(Numbered):
     """A teammate ends after its current work."""
 
@@ -93,7 +93,7 @@ class ShutdownApproved(Numbered):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownRejected(Numbered):
     """A teammate refuses to end."""
 
@@ -103,7 +103,7 @@ class ShutdownRejected(Numbered):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PlanApprovalRequest(Numbered):
     """A teammate has a plan that awaits the lead's approval."""
 
@@ -114,7 +114,7 @@ class PlanApprovalRequest(Numbered):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PlanApprovalResponse(ProtocolMessage):
     """The lead's answer to a plan."""
 
@@ -129,7 +129,7 @@ class PlanApprovalResponse(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionRequest(ProtocolMessage):
     """A teammate's call that needs a decision."""
 
@@ -148,7 +148,7 @@ class PermissionRequest(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionResponse(ProtocolMessage):
     """The decision about such a call."""
 
@@ -162,7 +162,7 @@ class PermissionResponse(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskAssignment(ProtocolMessage):
     """An item of the board was given to a member."""
 
@@ -176,7 +176,7 @@ class TaskAssignment(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateTerminated(ProtocolMessage):
     """A teammate has ended."""
 
@@ -186,7 +186,7 @@ class TeammateTerminated(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ModeSetRequest(ProtocolMessage):
     """The lead sets the permission mode of a teammate."""
 
@@ -197,7 +197,7 @@ class ModeSetRequest(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeamPermissionUpdate(ProtocolMessage):
     """A rule for the whole team."""
 
@@ -208,7 +208,7 @@ class TeamPermissionUpdate(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SandboxPermissionRequest(ProtocolMessage):
     """A teammate asks to reach a host."""
 
@@ -220,7 +220,7 @@ class SandboxPermissionRequest(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SandboxPermissionResponse(ProtocolMessage):
     """The answer to such a request."""
 
@@ -232,7 +232,7 @@ class SandboxPermissionResponse(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskCompletedNote(ProtocolMessage):
     """An item is done; sent by older builds."""
 
@@ -244,7 +244,7 @@ class TaskCompletedNote(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class JoinRequest(FromMember):
     """A request to become a member; sent by older builds."""
 
@@ -279,7 +279,7 @@ MESSAGES: Final[Mapping[str, type[ProtocolMessage]]] = {
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AskShutdown(ProtocolMessage):
     """A lead's model asks a teammate to end."""
 
@@ -289,7 +289,7 @@ class AskShutdown(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AnswerShutdown(ProtocolMessage):
     """A teammate's model answers; a refusal needs a reason."""
 
@@ -301,7 +301,7 @@ class AnswerShutdown(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AnswerPlan(ProtocolMessage):
     """A lead's model answers a plan."""
 
