@@ -12,7 +12,7 @@ from typing import Final
 
 from benchmarks.measure import Target, print_figures, run_group
 
-RUNS: Final = 10
+RUNS: Final = 4
 HISTORY: Final = Path(__file__).resolve().parents[1] / "tests" / "histories" / "old-swarm-restarted.jsonl"
 BARE: Final = "bare python"
 LIBRARIES: Final = "import trio, attrs, cattrs"

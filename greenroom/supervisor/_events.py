@@ -1,4 +1,4 @@
-"""Events of supervisors, and the words of their specs that stand in them."""
+"""Events of supervisors."""
 
 from __future__ import annotations
 
