@@ -1,6 +1,6 @@
 """Run all benchmarks: each prints a table; one JSON line for each target comes last."""
 
-from benchmarks import imports, messaging, transcripts
+from benchmarks import messaging, start, transcripts
 from benchmarks.agents import rounds
 from benchmarks.measure import print_figures
 
@@ -8,7 +8,7 @@ if __name__ == "__main__":
     try:
         messaging.main()
         rounds.main()
-        imports.main()
+        start.main()
         transcripts.main()
     finally:
         print_figures()

@@ -34,7 +34,8 @@ from greenroom.actors._events import (
     WatchFailed,
 )
 from greenroom.actors._incarnation import Incarnation, LifeSpec, Owner, Traits
-from greenroom.actors._lifecycle import COMPLETED, EDGE_TO, GONE, TERMINAL, Outcome, State, Verdict, describe, step
+from greenroom.actors._lifecycle import COMPLETED, GONE, Outcome, Verdict, describe
+from greenroom.actors._states import EDGE_TO, TERMINAL, State, step
 from greenroom.actors._subscription import DOWNS_KEPT, FORGOTTEN, Down, Subscription, cycle_of
 from greenroom.actors._turn import Turn
 from greenroom.core import ActorEnded, AskCycle, Cause, Event, Level, Recorder

@@ -10,9 +10,9 @@ import trio
 from greenroom.actors._cell import Cell
 from greenroom.actors._directory import Directory
 from greenroom.actors._incarnation import Incarnation
-from greenroom.actors._lifecycle import TERMINAL
 from greenroom.actors._ref import Ref, waiter_of
 from greenroom.actors._send_timer import SendTimer
+from greenroom.actors._states import TERMINAL
 from greenroom.actors._subscription import Signal, Subscription
 from greenroom.core import Level, Recorder, StashFull, UsageError
 from greenroom.mailbox import Delivery, Envelope, Lane, Lease
@@ -311,8 +311,9 @@ class Context(Generic[Answer]):
             message = envelope.message
             return envelope.reply is None and isinstance(message, of) and not isinstance(message, Signal)
 
-        cell = self._own_cell()
-        return cell.mailbox.drain_nowait(0 if self._life.is_suspended else limit, lanes=lanes, wanted=is_wanted)
+        return self._own_cell().mailbox.drain_nowait(
+            0 if self._life.is_suspended else limit, lanes=lanes, wanted=is_wanted
+        )
 
     def pick(self, plan: Callable[[Sequence[Envelope[Any]]], Iterable[Envelope[Any]]]) -> Lease[Any]:
         """Lease the waiting messages that `plan` selects from the actor's mailbox; the caller acknowledges them.

@@ -20,8 +20,9 @@ from greenroom.actors._behavior import Behavior
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import Context
 from greenroom.actors._incarnation import Incarnation
-from greenroom.actors._lifecycle import COMPLETED, Outcome, State, Verdict, decide_outcome
+from greenroom.actors._lifecycle import COMPLETED, Outcome, Verdict, decide_outcome
 from greenroom.actors._loop import NOW, RUNNING, create, finish
+from greenroom.actors._states import State
 from greenroom.actors._subscription import Signal
 from greenroom.core import UsageError
 from greenroom.mailbox import BUDGET, Envelope

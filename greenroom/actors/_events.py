@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final, final
 
-import attrs
-
-from greenroom.actors._lifecycle import EndState
-from greenroom.core import Cause, Event, Level, OneOf
+from greenroom.actors._states import EndState
+from greenroom.core import Cause, Event, Level, OneOf, frozen
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _RequestEvent(Event):
     cause: Cause
     """Its requester and reason."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _TurnEvent(Event):
     level: ClassVar[Level] = Level.TURNS
 
@@ -25,7 +23,7 @@ class _TurnEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ActorCreated(Event):
     """An incarnation was created; its state is `pending`."""
 
@@ -48,7 +46,7 @@ class ActorCreated(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ActorBegan(Event):
     """`pending -> running`."""
 
@@ -56,7 +54,7 @@ class ActorBegan(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ActorEntered(Event):
     """The actor changed its state (`ctx.enter`); its postponed messages are returned."""
 
@@ -67,7 +65,7 @@ class ActorEntered(Event):
     """The state as text, truncated to 80 characters."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _MachineEnded(Event):
     fails: ClassVar[str] = "state"
 
@@ -92,7 +90,7 @@ class _MachineEnded(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ActorExited(_MachineEnded):
     """An incarnation reached its terminal state."""
 
@@ -100,7 +98,7 @@ class ActorExited(_MachineEnded):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ActorGone(Event):
     """The actor has terminated: mailbox closed, name free, asks settled; the Downs follow."""
 
@@ -111,7 +109,7 @@ class ActorGone(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TurnBegan(_TurnEvent):
     """A turn began. Turns have no `new` event."""
 
@@ -122,7 +120,7 @@ class TurnBegan(_TurnEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TurnEnded(_MachineEnded):
     """A turn reached its terminal state."""
 
@@ -136,7 +134,7 @@ class TurnEnded(_MachineEnded):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TurnNoted(_TurnEvent):
     """A whole turn in one event, for the recorder; for actors whose journal has no turns."""
 
@@ -151,7 +149,7 @@ class TurnNoted(_TurnEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AbortRequested(_TurnEvent):
     """An abort of the current turn was requested before its commit."""
 
@@ -162,7 +160,7 @@ class AbortRequested(_TurnEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class StopRequested(_RequestEvent):
     """A stop was requested: the actor ends after its current turn."""
 
@@ -173,7 +171,7 @@ class StopRequested(_RequestEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class DrainRequested(_RequestEvent):
     """A drain was requested: the actor refuses new messages, processes those that are queued, and ends."""
 
@@ -181,7 +179,7 @@ class DrainRequested(_RequestEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class KillRequested(_RequestEvent):
     """A kill was requested: the actor is cancelled."""
 
@@ -192,7 +190,7 @@ class KillRequested(_RequestEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TurnLinked(_TurnEvent):
     """Another actor was linked to this turn: it does not outlive it."""
 
@@ -203,7 +201,7 @@ class TurnLinked(_TurnEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TurnUnlinked(_TurnEvent):
     """The linked actor was released from the turn."""
 
@@ -214,7 +212,7 @@ class TurnUnlinked(_TurnEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AskRefused(Event):
     """An ask or link was refused because it would deadlock: the target waits for the caller. Nothing was queued."""
 
@@ -227,7 +225,7 @@ class AskRefused(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ActorSuspended(_RequestEvent):
     """The actor was suspended: it takes no messages."""
 
@@ -235,7 +233,7 @@ class ActorSuspended(_RequestEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ActorResumed(_RequestEvent):
     """The actor was resumed: it takes messages again."""
 
@@ -243,7 +241,7 @@ class ActorResumed(_RequestEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ActorUnresponsive(Event):
     """An actor did not end after stop, abort and kill: it blocks, or shields itself."""
 
@@ -251,7 +249,7 @@ class ActorUnresponsive(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class KillOverran(Event):
     """A killed actor ended after its grace: its code, or that of an actor below it, did not stop in time."""
 
@@ -264,7 +262,7 @@ class KillOverran(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WatchFailed(Event):
     """The callback of a watch raised; the event's actor is the watched one."""
 
@@ -275,7 +273,7 @@ class WatchFailed(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class NameRegistered(Event):
     """The actor was registered under its path."""
 
@@ -286,7 +284,7 @@ class NameRegistered(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class NameReleased(Event):
     """The path is free again."""
 

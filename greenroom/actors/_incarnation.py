@@ -16,8 +16,9 @@ import trio
 from trio.lowlevel import Task
 
 from greenroom.actors._events import ActorBegan, ActorEntered
-from greenroom.actors._lifecycle import COMPLETED, GONE, TERMINAL, Edge, Outcome, State, Verdict, step
+from greenroom.actors._lifecycle import COMPLETED, GONE, Outcome, Verdict
 from greenroom.actors._send_timer import SendTimer
+from greenroom.actors._states import TERMINAL, Edge, State, step
 from greenroom.actors._subscription import Subscription
 from greenroom.actors._turn import Turn
 from greenroom.core import Cause, Level

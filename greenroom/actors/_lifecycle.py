@@ -1,73 +1,23 @@
-"""The lifecycle shared by everything that runs: actors, turns, tasks, tool calls.
+"""Outcomes of everything that runs: actors, turns, tasks, tool calls.
 
-Rule 1: terminal states have no way out. A restart is a new machine with the next incarnation.
-Rule 2: only `decide_outcome` turns the way a body ended into a state.
-Rule 3: the cause is the one that the requester stored before it cancelled anything; Trio's own reason is not read, because
+Rule 1: only `decide_outcome` turns the way a body ended into a state.
+Rule 2: the cause is the one that the requester stored before it cancelled anything; Trio's own reason is not read, because
 it names whichever scope was first.
 Must not know: clock, disk, mailboxes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import attrs
 import trio
 
-from greenroom.core import Cause, IllegalTransition, InternalError, OneOf, TurnFailed, TurnKilled, split_cancelled
+from greenroom.actors._states import State
+from greenroom.core import Cause, InternalError, TurnFailed, TurnKilled, split_cancelled
 from greenroom.core.texts import cut_text, error_text, message_of
-
-
-class State(StrEnum):
-    """States of a machine."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    KILLED = "killed"
-
-
-class Edge(StrEnum):
-    """Transitions of a machine."""
-
-    BEGIN = "begin"
-    COMPLETE = "complete"
-    FAIL = "fail"
-    KILL = "kill"
-
-
-_S = State
-TRANSITIONS: Final[Mapping[State, Mapping[Edge, State]]] = {
-    _S.PENDING: {Edge.BEGIN: _S.RUNNING, Edge.KILL: _S.KILLED},
-    _S.RUNNING: {Edge.COMPLETE: _S.COMPLETED, Edge.FAIL: _S.FAILED, Edge.KILL: _S.KILLED},
-    _S.COMPLETED: {},
-    _S.FAILED: {},
-    _S.KILLED: {},
-}
-TERMINAL: Final = frozenset(state for state, row in TRANSITIONS.items() if not row)
-EndState: TypeAlias = Annotated[str, OneOf(*TERMINAL)]
-"""A field of an event that holds a terminal state."""
-EDGE_TO: Final[Mapping[State, Edge]] = {
-    _S.RUNNING: Edge.BEGIN,
-    _S.COMPLETED: Edge.COMPLETE,
-    _S.FAILED: Edge.FAIL,
-    _S.KILLED: Edge.KILL,
-}
-
-
-def step(state: State, edge: Edge) -> State:
-    """Return the next state.
-
-    Raises:
-        IllegalTransition: The table has no entry for this pair.
-    """
-    try:
-        return TRANSITIONS[state][edge]
-    except KeyError:
-        raise IllegalTransition(state=state, event=edge) from None
 
 
 @attrs.frozen(kw_only=True, slots=False)  # made for each failed turn: without slots it is made in a third of the time

@@ -21,7 +21,8 @@ from greenroom.actors._behavior import Behavior, Parent, is_plain, is_simple, ov
 from greenroom.actors._cell import CURRENT, Cell
 from greenroom.actors._context import Context
 from greenroom.actors._incarnation import Incarnation
-from greenroom.actors._lifecycle import TERMINAL, Outcome, State, decide_outcome, masked_error
+from greenroom.actors._lifecycle import Outcome, decide_outcome, masked_error
+from greenroom.actors._states import TERMINAL, State
 from greenroom.actors._subscription import Signal
 from greenroom.core import StartFailed, UsageError
 from greenroom.mailbox import BUDGET, Envelope, Lane

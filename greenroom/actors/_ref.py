@@ -13,7 +13,8 @@ import trio
 from trio.lowlevel import Task, checkpoint, current_task
 
 from greenroom.actors._cell import CURRENT, Cell, current_of
-from greenroom.actors._lifecycle import TERMINAL, Outcome, State
+from greenroom.actors._lifecycle import Outcome
+from greenroom.actors._states import TERMINAL, State
 from greenroom.actors._subscription import Down, Subscription, Wait
 from greenroom.core import ActorEnded, AskTimedOut, Undelivered, UsageError
 from greenroom.mailbox import Delivery, Envelope, Lane, MailboxStatistics

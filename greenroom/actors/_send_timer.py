@@ -83,8 +83,7 @@ class SendTimer:
         mailbox = self._mailbox
         if not self.is_waiting:
             mailbox.put_nowait(self._message, self._lane, parent=self._parent, is_system=True)
-            leased = mailbox.leased
-            still_leased = [envelope for envelope in self._sent if envelope in leased]
+            still_leased = [envelope for envelope in self._sent if envelope in mailbox.leased]
             self._sent = [*still_leased, mailbox.pin_last(self._lane)]
         if self._period_s is not None:
             now = self._service.now()

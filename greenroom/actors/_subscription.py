@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, final
 import attrs
 import trio
 
-from greenroom.actors._lifecycle import State
+from greenroom.actors._states import State
 from greenroom.core import Cause
 from greenroom.mailbox import Delivery, Envelope, Lane, Mailbox
 from greenroom.waiting import ReplySlot
@@ -100,10 +100,11 @@ class Subscription:
         self.close()
         if self.callback is not None:
             self.callback(down)
-        elif self._mailbox is not None:
-            delivery = self._mailbox.put_nowait(down, Lane.NOW, parent=down.seq, is_system=True)
-            if delivery is Delivery.ACCEPTED:
-                self._envelope = self._mailbox.pin_last(Lane.NOW)  # the next incarnation has to watch again
+        elif (
+            self._mailbox is not None
+            and self._mailbox.put_nowait(down, Lane.NOW, parent=down.seq, is_system=True) is Delivery.ACCEPTED
+        ):
+            self._envelope = self._mailbox.pin_last(Lane.NOW)  # the next incarnation has to watch again
 
     def cancel(self) -> None:
         """Unsubscribe, and withdraw a `Down` that waits in the subscriber's mailbox. No effect if it was notified."""

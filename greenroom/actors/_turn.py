@@ -25,8 +25,9 @@ from greenroom.actors._events import (
     TurnNoted,
     TurnUnlinked,
 )
-from greenroom.actors._lifecycle import COMPLETED, Outcome, State, Unfinished
+from greenroom.actors._lifecycle import COMPLETED, Outcome, Unfinished
 from greenroom.actors._send_timer import SendTimer
+from greenroom.actors._states import State
 from greenroom.actors._subscription import Subscription, Wait
 from greenroom.core import Cause, Level, StashFull, TurnFailed, UsageError
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane
@@ -157,8 +158,9 @@ class Turn:
 
     def _own_nursery(self, doing: str) -> trio.Nursery:
         if self.nursery is None:
-            name = self._cell.behavior_name
-            raise UsageError(f"cannot {doing} a turn of {name}: declare `turn_tasks = True` in the class")
+            raise UsageError(
+                f"cannot {doing} a turn of {self._cell.behavior_name}: declare `turn_tasks = True` in the class"
+            )
         return self.nursery
 
     # --- links and waits -----------------------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from typing import ClassVar, Final, Literal
 from greenroom.actors import Behavior, Context, Outcome, State, describe
 from greenroom.agents._agent_turn import AgentTurn
 from greenroom.agents._blocks import open_calls
-from greenroom.agents._conversation import TURN_ENDED, OnMessage
+from greenroom.agents._conversation import OnMessage
 from greenroom.agents._conversation_loader import CONTINUE
 from greenroom.agents._inputs import Input, Note, Prompt
+from greenroom.agents._line_marks import TURN_ENDED
 from greenroom.agents._rounds import Rounds
 from greenroom.agents._state import CLOSING, OPENING, AgentState
 from greenroom.agents.compaction._compaction import Compact

@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from greenroom.agents._blocks import decode_known
-from greenroom.agents._conversation import AT_REST, PART, TURN_ENDED, TURN_OPEN, TYPED
+from greenroom.agents._line_marks import AT_REST, PART, TURN_ENDED, TURN_OPEN, TYPED
 from greenroom.agents._repair import repair
 from greenroom.core.texts import REMINDER, begins_with
 from greenroom.models import Message, TextBlock, ToolResultBlock

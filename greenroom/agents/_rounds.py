@@ -36,8 +36,9 @@ from greenroom.agents._message_display import is_shown_later, show
 from greenroom.agents._model_request import ask_model
 from greenroom.agents._repetition import RepeatedCall
 from greenroom.agents._turn_hooks import PromptBlocked, StoppedByHook, running_tasks
-from greenroom.agents.compaction._compaction import Compact, CompactionTrigger
+from greenroom.agents.compaction._compaction import Compact
 from greenroom.agents.compaction._compactor import compact, make_room, make_small
+from greenroom.agents.compaction._triggers import CompactionTrigger
 from greenroom.agents.events._agent_events import AgentSpoke
 from greenroom.agents.events._agent_view import THINKING, retry_text
 from greenroom.core import PeerError, ProviderError, UsageError

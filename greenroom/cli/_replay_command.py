@@ -13,7 +13,7 @@ import attrs
 from cyclopts import Parameter
 
 from greenroom.core import UsageError
-from greenroom.replay import ExportFormat, ReplayOptions, problem_facts, show_replay
+from greenroom.replay import ExportFormat
 from greenroom.terminal import for_reader
 
 EXIT_SAME: Final = 0
@@ -116,6 +116,8 @@ def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: Repla
         return _export_html(run, flags, asked)
     if content is not None:
         raise UsageError("--content is for --export html; say that, or leave out --content")
+    from greenroom.replay import ReplayOptions, show_replay
+
     return EXIT_SAME if show_replay(ReplayOptions(run=run, **asked)) else EXIT_DIFFERENT
 
 
@@ -123,6 +125,7 @@ def _show_page(run: str, flags: ReplayFlags, asked: dict[str, Any]) -> int:
     _refuse_others(asked, "--page shows", taken={"at", "runs"})
     if flags.content is not None:
         raise UsageError("--content is for --export html; leave it out")
+    from greenroom.replay import problem_facts
     from greenroom.web import show_page
 
     place, port = flags.at or "", flags.port or 0
@@ -131,6 +134,7 @@ def _show_page(run: str, flags: ReplayFlags, asked: dict[str, Any]) -> int:
 
 def _export_html(run: str, flags: ReplayFlags, asked: dict[str, Any]) -> int:
     _refuse_others(asked, "--export html holds", taken={"export", "output", "runs"})
+    from greenroom.replay import problem_facts
     from greenroom.web import export_html
 
     if flags.output is None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greenroom.replay import watch_run
-
 
 def watch_command(run: str = "last", /, *, runs: Path | None = None) -> int:
     """Watch a run of another process on a screen, or one that has ended; nothing of it is changed.
@@ -19,4 +17,6 @@ def watch_command(run: str = "last", /, *, runs: Path | None = None) -> int:
     runs
         The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
     """
+    from greenroom.replay import watch_run
+
     return watch_run(run, runs=runs)

@@ -1,10 +1,24 @@
 """Containment of programs that greenroom starts: their environment, git's settings, the sandbox."""
 
-from greenroom.containment._environment import ChildKind, child_environment, withheld_names
-from greenroom.containment._git_calls import GitCall, GitCalls, GitTooOld, run_git
-from greenroom.containment._repository import repository_programs
-from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
-from greenroom.containment._secrets import MaskedDisk, Secrets
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
+
+if TYPE_CHECKING:
+    from greenroom.containment._environment import ChildKind, child_environment, withheld_names
+    from greenroom.containment._git_calls import GitCall, GitCalls, GitTooOld, run_git
+    from greenroom.containment._repository import repository_programs
+    from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
+    from greenroom.containment._secrets import MaskedDisk, Secrets
+else:
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "greenroom.containment._environment": ("ChildKind", "child_environment", "withheld_names"),
+            "greenroom.containment._git_calls": ("GitCall", "GitCalls", "GitTooOld", "run_git"),
+            "greenroom.containment._repository": ("repository_programs",),
+            "greenroom.containment._sandbox": ("Sandbox", "SandboxSettings", "read_their_sandbox"),
+            "greenroom.containment._secrets": ("MaskedDisk", "Secrets"),
+        },
+    )
 
 __all__ = [
     "ChildKind",

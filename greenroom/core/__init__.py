@@ -1,53 +1,112 @@
 """Foundations shared by all folders: errors, ids, the event base, the recorder, points, images, paths."""
 
-from greenroom.core._errors import (
-    ActorEnded,
-    AskCycle,
-    AskTimedOut,
-    Busy,
-    Closed,
-    GreenroomError,
-    IllegalTransition,
-    InternalError,
-    JournalBusy,
-    JournalError,
-    NameTaken,
-    PeerError,
-    ProviderError,
-    RuntimeFailed,
-    SettingsError,
-    StartFailed,
-    StashFull,
-    Stopping,
-    SupervisorFailed,
-    TurnFailed,
-    TurnKilled,
-    Undelivered,
-    UsageError,
-    WorkEnded,
-)
-from greenroom.core._events import (
-    CLASS,
-    FIELDS,
-    SEQ,
-    TIME,
-    Cause,
-    Event,
-    Level,
-    OneOf,
-    Record,
-    event_of,
-    field_names,
-    field_values,
-    words_of,
-)
-from greenroom.core._http_bodies import limit_body
-from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
-from greenroom.core._local_paths import make_private_folder, open_private, whole_path
-from greenroom.core._process import arm_points, calm_collector, point
-from greenroom.core._recorder import Recorder, RecorderStatistics
-from greenroom.core._trio import is_cancelled, open_bare_nursery, require_trio, split_cancelled
-from greenroom.core.ports._ids import actor_id, is_session_id, is_uuid, session_id, task_id
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
+
+if TYPE_CHECKING:
+    from greenroom.core._errors import (
+        ActorEnded,
+        AskCycle,
+        AskTimedOut,
+        Busy,
+        Closed,
+        GreenroomError,
+        IllegalTransition,
+        InternalError,
+        JournalBusy,
+        JournalError,
+        NameTaken,
+        PeerError,
+        ProviderError,
+        RuntimeFailed,
+        SettingsError,
+        StartFailed,
+        StashFull,
+        Stopping,
+        SupervisorFailed,
+        TurnFailed,
+        TurnKilled,
+        Undelivered,
+        UsageError,
+        WorkEnded,
+    )
+    from greenroom.core._events import (
+        CLASS,
+        FIELDS,
+        SEQ,
+        TIME,
+        Cause,
+        Event,
+        Level,
+        OneOf,
+        Record,
+        event_of,
+        field_names,
+        field_values,
+        words_of,
+    )
+    from greenroom.core._frozen import frozen
+    from greenroom.core._http_bodies import limit_body
+    from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
+    from greenroom.core._local_paths import make_private_folder, open_private, whole_path
+    from greenroom.core._process import arm_points, calm_collector, point
+    from greenroom.core._recorder import Recorder, RecorderStatistics
+    from greenroom.core._trio import is_cancelled, open_bare_nursery, require_trio, split_cancelled
+    from greenroom.core.ports._ids import actor_id, is_session_id, is_uuid, session_id, task_id
+else:
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "greenroom.core._errors": (
+                "ActorEnded",
+                "AskCycle",
+                "AskTimedOut",
+                "Busy",
+                "Closed",
+                "GreenroomError",
+                "IllegalTransition",
+                "InternalError",
+                "JournalBusy",
+                "JournalError",
+                "NameTaken",
+                "PeerError",
+                "ProviderError",
+                "RuntimeFailed",
+                "SettingsError",
+                "StartFailed",
+                "StashFull",
+                "Stopping",
+                "SupervisorFailed",
+                "TurnFailed",
+                "TurnKilled",
+                "Undelivered",
+                "UsageError",
+                "WorkEnded",
+            ),
+            "greenroom.core._events": (
+                "CLASS",
+                "FIELDS",
+                "SEQ",
+                "TIME",
+                "Cause",
+                "Event",
+                "Level",
+                "OneOf",
+                "Record",
+                "event_of",
+                "field_names",
+                "field_values",
+                "words_of",
+            ),
+            "greenroom.core._frozen": ("frozen",),
+            "greenroom.core._http_bodies": ("limit_body",),
+            "greenroom.core._images": ("IMAGE_TYPES", "BadImage", "Image", "read_image"),
+            "greenroom.core._local_paths": ("make_private_folder", "open_private", "whole_path"),
+            "greenroom.core._process": ("arm_points", "calm_collector", "point"),
+            "greenroom.core._recorder": ("Recorder", "RecorderStatistics"),
+            "greenroom.core._trio": ("is_cancelled", "open_bare_nursery", "require_trio", "split_cancelled"),
+            "greenroom.core.ports._ids": ("actor_id", "is_session_id", "is_uuid", "session_id", "task_id"),
+        },
+    )
 
 __all__ = [
     "CLASS",
@@ -94,6 +153,7 @@ __all__ = [
     "event_of",
     "field_names",
     "field_values",
+    "frozen",
     "is_cancelled",
     "is_session_id",
     "is_uuid",

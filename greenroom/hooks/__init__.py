@@ -1,21 +1,52 @@
 """Hooks: handlers that users have run at the events of a session, and the outcome that their answers add up to."""
 
-from greenroom.hooks._configuration import (
-    HookSet,
-    HookSource,
-    ParsedHooks,
-    SourceKind,
-    merge_hooks,
-    parse_callbacks,
-    parse_hooks,
-)
-from greenroom.hooks._event_table import Exit, HandlerType, HookEvent, Refusal
-from greenroom.hooks._events import EVENTS, HookRan
-from greenroom.hooks._handler_ports import AgentAsker, HandlerFailed, PromptAsker
-from greenroom.hooks._handler_updates import HookStage, HookUpdate, OnHook
-from greenroom.hooks._hook_services import SESSION_END_LIMIT_S, HookServices, LateAnswer
-from greenroom.hooks._outcomes import STOP_BLOCK_CAP, ElicitationReply, HookOutcome, Permission, StopGuard
-from greenroom.hooks._runner import HookRunner
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
+
+if TYPE_CHECKING:
+    from greenroom.hooks._configuration import (
+        HookSet,
+        HookSource,
+        ParsedHooks,
+        SourceKind,
+        merge_hooks,
+        parse_callbacks,
+        parse_hooks,
+    )
+    from greenroom.hooks._event_table import Exit, HandlerType, HookEvent, Refusal
+    from greenroom.hooks._events import EVENTS, HookRan
+    from greenroom.hooks._handler_ports import AgentAsker, HandlerFailed, PromptAsker
+    from greenroom.hooks._handler_updates import HookStage, HookUpdate, OnHook
+    from greenroom.hooks._hook_services import SESSION_END_LIMIT_S, HookServices, LateAnswer
+    from greenroom.hooks._outcomes import STOP_BLOCK_CAP, ElicitationReply, HookOutcome, Permission, StopGuard
+    from greenroom.hooks._runner import HookRunner
+else:
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "greenroom.hooks._configuration": (
+                "HookSet",
+                "HookSource",
+                "ParsedHooks",
+                "SourceKind",
+                "merge_hooks",
+                "parse_callbacks",
+                "parse_hooks",
+            ),
+            "greenroom.hooks._event_table": ("Exit", "HandlerType", "HookEvent", "Refusal"),
+            "greenroom.hooks._events": ("EVENTS", "HookRan"),
+            "greenroom.hooks._handler_ports": ("AgentAsker", "HandlerFailed", "PromptAsker"),
+            "greenroom.hooks._handler_updates": ("HookStage", "HookUpdate", "OnHook"),
+            "greenroom.hooks._hook_services": ("SESSION_END_LIMIT_S", "HookServices", "LateAnswer"),
+            "greenroom.hooks._outcomes": (
+                "STOP_BLOCK_CAP",
+                "ElicitationReply",
+                "HookOutcome",
+                "Permission",
+                "StopGuard",
+            ),
+            "greenroom.hooks._runner": ("HookRunner",),
+        },
+    )
 
 __all__ = [
     "EVENTS",

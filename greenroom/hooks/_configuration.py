@@ -12,6 +12,7 @@ from typing import Any, Final, final
 
 import attrs
 
+from greenroom.core import frozen
 from greenroom.hooks._event_table import CATALOG, HandlerType, HookEvent
 from greenroom.hooks._handlers import AskBack, Handler, Malformed, parse_callback, parse_handler
 from greenroom.hooks._matcher import Matcher, compile_matcher
@@ -33,7 +34,7 @@ class SourceKind(StrEnum):
 
 
 @final
-@attrs.frozen
+@frozen
 class HookSource:
     """The source of a configuration."""
 
@@ -58,7 +59,7 @@ class HookSource:
 
 
 @final
-@attrs.frozen
+@frozen
 class HookProblem:
     """An entry of a configuration that has no effect, and the remedy."""
 
@@ -72,7 +73,7 @@ class HookProblem:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Hook:
     """One handler, with its event, its matcher and its place in the configuration."""
 
@@ -89,7 +90,7 @@ class Hook:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ParsedHooks:
     """The hooks of one source."""
 
@@ -221,7 +222,7 @@ class _HookReader:
 
 
 @final
-@attrs.frozen
+@frozen
 class HookSet:
     """The hooks in force, by event. Frozen: after an edit of the settings, make a new set and assign it to the runner."""
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, TypeAlias, final
 
 import attrs
 
+from greenroom.core import frozen
 from greenroom.hooks._event_table import CATALOG, HandlerType, HookEvent
 
 USUAL_LIMIT_S: Final = 600.0
@@ -32,7 +33,7 @@ class Malformed(Exception):
         self.what = what
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class BaseHandler:
     """Fields shared by all handlers."""
 
@@ -69,7 +70,7 @@ class BaseHandler:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class CommandHandler(BaseHandler):
     """A handler that runs a process."""
 
@@ -96,7 +97,7 @@ class CommandHandler(BaseHandler):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class HttpHandler(BaseHandler):
     """A handler that posts the input to a URL."""
 
@@ -119,7 +120,7 @@ class HttpHandler(BaseHandler):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpToolHandler(BaseHandler):
     """A handler that calls an MCP tool."""
 
@@ -142,7 +143,7 @@ class McpToolHandler(BaseHandler):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PromptHandler(BaseHandler):
     """A handler that asks a model one question."""
 
@@ -168,7 +169,7 @@ class PromptHandler(BaseHandler):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AgentHandler(BaseHandler):
     """A handler that has an agent with read-only tools decide."""
 
@@ -197,7 +198,7 @@ AskBack: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, A
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class CallbackHandler(BaseHandler):
     """A function of the program that opened the session; no file can name one."""
 

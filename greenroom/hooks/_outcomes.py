@@ -15,6 +15,7 @@ from typing import Any, Final, final
 
 import attrs
 
+from greenroom.core import frozen
 from greenroom.hooks._event_table import HookEvent
 
 STOP_BLOCK_CAP: Final = 8
@@ -34,7 +35,7 @@ _RANK: Final = {permission: rank for rank, permission in enumerate(Permission)}
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionDecision:
     """The answer of a `PermissionRequest` hook in place of a person."""
 
@@ -56,7 +57,7 @@ class ReplyAction(StrEnum):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ElicitationReply:
     """A hook's answer to an MCP server, or its replacement for a person's answer."""
 
@@ -66,7 +67,7 @@ class ElicitationReply:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Extras:
     """Fields of single events; None if absent."""
 
@@ -88,7 +89,7 @@ NO_EXTRAS: Final = Extras()
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class HookAnswer:
     """The decoded answer of one handler; the defaults have no effect."""
 
@@ -114,7 +115,7 @@ class HookAnswer:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class HookOutcome:
     """The combined answer of an event's handlers; the defaults change nothing."""
 
@@ -215,7 +216,7 @@ def _last(values: Iterable[Any]) -> Any:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class StopVerdict:
     """The decision whether a turn that is about to end continues."""
 

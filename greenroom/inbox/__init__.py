@@ -1,43 +1,127 @@
 """Entries that wait for a conversation's next turn: kinds, origins, lanes, plans of what a turn takes, the port of a store, schedules."""
 
-from greenroom.inbox._channel_pushes import SOURCE, Attributes, PushRate, attributes_of, is_text
-from greenroom.inbox._cron_times import CronTimes, read_cron, read_time, read_zone
-from greenroom.inbox._inbox_events import EVENTS, InboxAccepted, InboxExpired, InboxPoisoned, InboxTaken, InboxWithdrawn
-from greenroom.inbox._inbox_items import ALONE, EntryKind, InboxItem, WaitingEntry, late_answer, make_item
-from greenroom.inbox._inbox_store import (
-    KNOWN_S,
-    MAX_ATTEMPTS,
-    MAX_BYTES,
-    MAX_HELD,
-    MAX_ITEMS,
-    MAX_LETTERS,
-    BoxFull,
-    BoxStatistics,
-    InboxStore,
-    LetterPolicy,
-    Place,
-    StoredItem,
-    Taken,
-    check_item,
-    check_room,
-)
-from greenroom.inbox._interval_times import IntervalTimes
-from greenroom.inbox._origin import (
-    AUTO_CONTINUATION,
-    COORDINATOR,
-    HOOK,
-    HUMAN,
-    MONITOR,
-    SCHEDULE,
-    TASK_NOTIFICATION,
-    UNCLASSIFIED,
-    Origin,
-    OriginKind,
-    channel,
-    peer,
-)
-from greenroom.inbox._schedules import LIFE, MAX_COUNTED, DueItem, Schedule, plan_schedules, read_time_text, time_text
-from greenroom.inbox._turn_plans import aborts, plan_edge, plan_messages, plan_turn
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
+
+if TYPE_CHECKING:
+    from greenroom.inbox._channel_pushes import SOURCE, Attributes, PushRate, attributes_of, is_text
+    from greenroom.inbox._cron_times import CronTimes, read_cron, read_time, read_zone
+    from greenroom.inbox._inbox_events import (
+        EVENTS,
+        InboxAccepted,
+        InboxExpired,
+        InboxPoisoned,
+        InboxTaken,
+        InboxWithdrawn,
+    )
+    from greenroom.inbox._inbox_items import ALONE, EntryKind, InboxItem, WaitingEntry, late_answer, make_item
+    from greenroom.inbox._inbox_store import (
+        KNOWN_S,
+        MAX_ATTEMPTS,
+        MAX_BYTES,
+        MAX_HELD,
+        MAX_ITEMS,
+        MAX_LETTERS,
+        BoxFull,
+        BoxStatistics,
+        InboxStore,
+        LetterPolicy,
+        Place,
+        StoredItem,
+        Taken,
+        check_item,
+        check_room,
+    )
+    from greenroom.inbox._interval_times import IntervalTimes
+    from greenroom.inbox._origin import (
+        AUTO_CONTINUATION,
+        COORDINATOR,
+        HOOK,
+        HUMAN,
+        MONITOR,
+        SCHEDULE,
+        TASK_NOTIFICATION,
+        UNCLASSIFIED,
+        Origin,
+        OriginKind,
+        channel,
+        peer,
+    )
+    from greenroom.inbox._schedules import (
+        LIFE,
+        MAX_COUNTED,
+        DueItem,
+        Schedule,
+        plan_schedules,
+        read_time_text,
+        time_text,
+    )
+    from greenroom.inbox._turn_plans import aborts, plan_edge, plan_messages, plan_turn
+else:
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "greenroom.inbox._channel_pushes": ("SOURCE", "Attributes", "PushRate", "attributes_of", "is_text"),
+            "greenroom.inbox._cron_times": ("CronTimes", "read_cron", "read_time", "read_zone"),
+            "greenroom.inbox._inbox_events": (
+                "EVENTS",
+                "InboxAccepted",
+                "InboxExpired",
+                "InboxPoisoned",
+                "InboxTaken",
+                "InboxWithdrawn",
+            ),
+            "greenroom.inbox._inbox_items": (
+                "ALONE",
+                "EntryKind",
+                "InboxItem",
+                "WaitingEntry",
+                "late_answer",
+                "make_item",
+            ),
+            "greenroom.inbox._inbox_store": (
+                "KNOWN_S",
+                "MAX_ATTEMPTS",
+                "MAX_BYTES",
+                "MAX_HELD",
+                "MAX_ITEMS",
+                "MAX_LETTERS",
+                "BoxFull",
+                "BoxStatistics",
+                "InboxStore",
+                "LetterPolicy",
+                "Place",
+                "StoredItem",
+                "Taken",
+                "check_item",
+                "check_room",
+            ),
+            "greenroom.inbox._interval_times": ("IntervalTimes",),
+            "greenroom.inbox._origin": (
+                "AUTO_CONTINUATION",
+                "COORDINATOR",
+                "HOOK",
+                "HUMAN",
+                "MONITOR",
+                "SCHEDULE",
+                "TASK_NOTIFICATION",
+                "UNCLASSIFIED",
+                "Origin",
+                "OriginKind",
+                "channel",
+                "peer",
+            ),
+            "greenroom.inbox._schedules": (
+                "LIFE",
+                "MAX_COUNTED",
+                "DueItem",
+                "Schedule",
+                "plan_schedules",
+                "read_time_text",
+                "time_text",
+            ),
+            "greenroom.inbox._turn_plans": ("aborts", "plan_edge", "plan_messages", "plan_turn"),
+        },
+    )
 
 __all__ = [
     "ALONE",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final, final
 
-import attrs
-
-from greenroom.core import Event, Level, OneOf
+from greenroom.core import Event, Level, OneOf, frozen
 from greenroom.inbox._inbox_items import EntryKind
 from greenroom.inbox._origin import OriginKind
 from greenroom.mailbox import Lane
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _InboxEvent(Event):
     level: ClassVar[Level] = Level.TURNS
 
@@ -21,7 +19,7 @@ class _InboxEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class InboxAccepted(_InboxEvent):
     """An item was accepted for the session's main agent."""
 
@@ -44,7 +42,7 @@ class InboxAccepted(_InboxEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class InboxTaken(_InboxEvent):
     """The main agent has taken up an item: its line is in the transcript, or its command was run."""
 
@@ -52,7 +50,7 @@ class InboxTaken(_InboxEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class InboxWithdrawn(_InboxEvent):
     """An item was withdrawn or refused before it was read."""
 
@@ -63,7 +61,7 @@ class InboxWithdrawn(_InboxEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class InboxExpired(_InboxEvent):
     """An item was too late to be read."""
 
@@ -71,7 +69,7 @@ class InboxExpired(_InboxEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class InboxPoisoned(_InboxEvent):
     """Too many turns began with an item and left no line of it; it is kept in the store and given to no turn any more."""
 

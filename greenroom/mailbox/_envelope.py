@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 import attrs
 
-from greenroom.waiting import ReplySlot
+if TYPE_CHECKING:  # it brings Trio, which the events of mailboxes do not need
+    from greenroom.waiting import ReplySlot
 
 M = TypeVar("M")
 

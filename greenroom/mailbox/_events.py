@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final, final
 
-import attrs
-
-from greenroom.core import Event, Level, OneOf
+from greenroom.core import Event, Level, OneOf, frozen
 from greenroom.mailbox._envelope import DeadReason, Lane
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _MessageEvent(Event):
     level: ClassVar[Level] = Level.FULL
 
@@ -21,7 +19,7 @@ class _MessageEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MessagePut(_MessageEvent):
     """The mailbox accepted a message."""
 
@@ -34,7 +32,7 @@ class MessagePut(_MessageEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MessageLeased(_MessageEvent):
     """A message was leased to the owner; it still belongs to the mailbox."""
 
@@ -45,7 +43,7 @@ class MessageLeased(_MessageEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MessageAcked(_MessageEvent):
     """The owner acknowledged a message."""
 
@@ -53,7 +51,7 @@ class MessageAcked(_MessageEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MessagePostponed(_MessageEvent):
     """A leased message was set aside until its owner changes state."""
 
@@ -61,7 +59,7 @@ class MessagePostponed(_MessageEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MessageReturned(_MessageEvent):
     """A leased or postponed message was returned to the front of its lane."""
 
@@ -72,7 +70,7 @@ class MessageReturned(_MessageEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MessageDied(_MessageEvent):
     """A message became a dead letter."""
 

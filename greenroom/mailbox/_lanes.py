@@ -15,6 +15,8 @@ import attrs
 
 from greenroom.mailbox._envelope import NEXT, NOW, Envelope, Lane, M
 
+BUDGET: Final = 64
+"""Maximum number of messages that a consumer takes without yielding."""
 LATER_CREDIT: Final = 16
 """Maximum number of messages of `next` that are served while `later` waits."""
 MAX_TOMBSTONES: Final = 16
@@ -71,8 +73,9 @@ class Lanes(Generic[M]):
 
     def waiting(self) -> list[Envelope[M]]:
         """Return the waiting messages, lane by lane."""
-        lanes = (self._now, self.next, self._later)
-        return [envelope for queue in lanes if queue for envelope in queue if envelope.number]
+        return [
+            envelope for queue in (self._now, self.next, self._later) if queue for envelope in queue if envelope.number
+        ]
 
     def is_waiting(self, envelope: Envelope[M]) -> bool:
         """True if a message waits or is postponed; a linear search."""

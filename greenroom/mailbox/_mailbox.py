@@ -21,14 +21,11 @@ from greenroom.mailbox._events import (
     MessagePut,
     MessageReturned,
 )
-from greenroom.mailbox._lanes import Lanes
+from greenroom.mailbox._lanes import BUDGET, Lanes
 from greenroom.mailbox._lease import Lease
 from greenroom.mailbox._policy import MailboxPolicy, MailboxStatistics
 from greenroom.mailbox._producers import Producers
 from greenroom.waiting import ParkingSpot, ReplySlot, sleep, wake
-
-BUDGET: Final = 64
-"""Maximum number of messages that a consumer takes without yielding."""
 
 _DEFAULT_POLICY: Final = MailboxPolicy()
 _ACCEPTED: Final = Delivery.ACCEPTED
@@ -439,9 +436,8 @@ class Mailbox(ParkingSpot, Generic[M]):
 
     def _release(self, envelope: Envelope[M]) -> None:
         if not self.lanes.release(envelope):
-            number = envelope.number
             raise UsageError(
-                f"cannot release message {number} of {self.owner!r}: it is not leased; acknowledged twice?"
+                f"cannot release message {envelope.number} of {self.owner!r}: it is not leased; acknowledged twice?"
             )
 
     def _dead(self, envelope: Envelope[M], reason: DeadReason, parent: int) -> None:

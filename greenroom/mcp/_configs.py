@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, final
 
 import attrs
 
+from greenroom.core import frozen
 from greenroom.mcp._hosted import HostLine
 
 
@@ -32,7 +33,7 @@ class ServerScope(StrEnum):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Stdio:
     """A program that is started, and reached through its stdin and stdout."""
 
@@ -45,7 +46,7 @@ class Stdio:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class OAuth:
     """Login settings of a remote server."""
 
@@ -62,7 +63,7 @@ class OAuth:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Http:
     """A remote server, reached by URL."""
 
@@ -76,7 +77,7 @@ class Http:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class HostedServer:
     """A server inside the program that embeds this one."""
 
@@ -88,7 +89,7 @@ Way: TypeAlias = Stdio | Http | HostedServer
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ServerConfig:
     """A server that can be connected."""
 

@@ -2,7 +2,9 @@
 
 Rule 1: one task opens and closes the connection; calls run in their callers' own tasks and block nothing. Rule 2: every
 failure of the server ends this connection, as `Down` with the reason, or starts the next attempt; it never escapes
-otherwise. Rule 3: every wait has a deadline or an end: a silent server is given up.
+otherwise. Rule 3: every wait has a deadline or an end: a silent server is given up. Rule 4: a program that ended is not
+restarted automatically: its input may have caused the end, and its state is lost. A remote server is retried, because
+networks recover.
 
 Must not know: the SDK.
 """
@@ -34,8 +36,16 @@ from greenroom.mcp._mcp_errors import CallFailed, ServerDown, told
 from greenroom.mcp._mcp_settings import McpSettings
 from greenroom.mcp._peer import Change, ConnectionEnd, OpenPeer, Peer, PromptInfo, ToolInfo
 from greenroom.mcp._server import Server
-from greenroom.mcp._server_lifecycle import STABLE_S, ServerStatus, plan_retry
+from greenroom.mcp._server_lifecycle import ServerStatus
+from greenroom.supervisor import Backoff
 
+FIRST_TRIES: Final = 3
+"""Attempts to reach a remote server before it is given up."""
+LATER_TRIES: Final = 5
+"""Attempts after an established connection was lost."""
+STABLE_S: Final = 60.0
+"""Seconds after which a connection has its attempts back; one that fails earlier has not."""
+BACKOFF: Final = Backoff(first_s=1.0, cap_s=30.0)
 _WHY_CHARS: Final = 500
 _PROMPTS_S: Final = 5.0
 """Time limit for listing prompts, in seconds; after it the server counts as connected without any."""
@@ -227,6 +237,20 @@ class McpConnection(Behavior[Never]):
         elif prompts != server.prompts:
             server.open(peer, server.tools, prompts)
             server.move(ctx, McpPromptsChanged, prompts=len(prompts))
+
+
+def plan_retry(*, is_stdio: bool, stood_before: bool, tries: int, chance: float) -> float | None:
+    """Return the seconds to wait before the next attempt; None gives up.
+
+    Args:
+        is_stdio: True for a program, which is not restarted.
+        stood_before: True if it has been connected before.
+        tries: Consecutive failed attempts; 0 right after an established connection was lost.
+        chance: A number in [0, 1).
+    """
+    if is_stdio or tries >= (LATER_TRIES if stood_before else FIRST_TRIES):
+        return None
+    return BACKOFF.delay_s(tries if stood_before else tries - 1, chance)
 
 
 def _shown_of(left_out: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import date, datetime
-from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias, final
 from urllib.parse import urlsplit
 
 import attrs
 
+from greenroom.mcp._elicitation_actions import ElicitationAction
 from greenroom.tools import validate
 
 _LIMITS: Final = ("minimum", "maximum", "minItems", "maxItems")
@@ -41,15 +41,6 @@ class Elicitation:
     """The URL to open. Show it, and open it only when the person has agreed."""
     id: str = ""
     """The server's id for it; empty if it has none."""
-
-
-class ElicitationAction(StrEnum):
-    """A person's reaction to a question."""
-
-    ACCEPT = "accept"
-    DECLINE = "decline"
-    CANCEL = "cancel"
-    """It was dismissed without an answer."""
 
 
 @final

@@ -5,12 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, final
 
-import attrs
-
-from greenroom.core import Event, OneOf
+from greenroom.core import Event, OneOf, frozen
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpEvent(Event):
     """A fact about one server; the actor is its connection."""
 
@@ -19,7 +17,7 @@ class McpEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpStarted(McpEvent):
     """A connection is about to be made."""
 
@@ -30,7 +28,7 @@ class McpStarted(McpEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpConnected(McpEvent):
     """The server has answered and listed its tools."""
 
@@ -49,7 +47,7 @@ class McpConnected(McpEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpToolsChanged(McpEvent):
     """The server has listed its tools again."""
 
@@ -64,7 +62,7 @@ class McpToolsChanged(McpEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpPromptsChanged(McpEvent):
     """The server has listed its prompts again."""
 
@@ -77,7 +75,7 @@ class McpPromptsChanged(McpEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpRetried(McpEvent):
     """An attempt to connect failed; another one follows after a wait."""
 
@@ -92,7 +90,7 @@ class McpRetried(McpEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpLost(McpEvent):
     """An established connection was lost; another attempt follows after a wait."""
 
@@ -105,7 +103,7 @@ class McpLost(McpEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpFailed(McpEvent):
     """The server was given up: it could not be connected, or was lost and is not retried."""
 
@@ -116,7 +114,7 @@ class McpFailed(McpEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpAuthNeeded(McpEvent):
     """The server requires a login."""
 
@@ -127,7 +125,7 @@ class McpAuthNeeded(McpEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpClosed(McpEvent):
     """The connection was closed from this side, or the program that hosts the server has gone."""
 
@@ -159,7 +157,7 @@ class PushRefusal(StrEnum):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class McpPushIgnored(Event):
     """Messages that a server pushed were ignored or dropped: the first one of its kind, or a sum of dropped ones."""
 

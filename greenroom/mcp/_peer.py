@@ -12,11 +12,12 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 
 import attrs
 
+from greenroom.core import frozen
 from greenroom.mcp._configs import ServerConfig
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PeerInfo:
     """A server's description of itself."""
 
@@ -33,7 +34,7 @@ class PeerInfo:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ToolInfo:
     """A tool, as its server describes it."""
 
@@ -49,7 +50,7 @@ class ToolInfo:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PromptArgument:
     """An argument of a prompt."""
 
@@ -59,7 +60,7 @@ class PromptArgument:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PromptInfo:
     """A prompt, as its server describes it."""
 
@@ -69,7 +70,7 @@ class PromptInfo:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ResourceInfo:
     """A resource, as its server lists it."""
 
@@ -88,7 +89,7 @@ class Change(StrEnum):
 
 
 @final
-@attrs.frozen
+@frozen
 class TextPart:
     """Text."""
 
@@ -96,7 +97,7 @@ class TextPart:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class BinaryPart:
     """An image, audio, or a resource that is not text."""
 
@@ -107,7 +108,7 @@ class BinaryPart:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ResourcePart:
     """A resource that is text."""
 
@@ -116,7 +117,7 @@ class ResourcePart:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class LinkPart:
     """A link to a resource."""
 
@@ -130,7 +131,7 @@ Part: TypeAlias = TextPart | BinaryPart | ResourcePart | LinkPart
 
 
 @final
-@attrs.frozen
+@frozen
 class PromptPart:
     """A message of a prompt, with its role."""
 
@@ -139,7 +140,7 @@ class PromptPart:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class CallResult:
     """The result of a call."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from greenroom.core.sources import thawed
-from greenroom.mcp._elicitations import Elicit, Elicitation, ElicitationAction, ElicitationAnswer, misfit
+from greenroom.mcp._elicitation_actions import ElicitationAction
+from greenroom.mcp._elicitations import Elicit, Elicitation, ElicitationAnswer, misfit
 
 if TYPE_CHECKING:
     import mcp_types

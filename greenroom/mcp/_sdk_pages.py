@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, final
 
 import trio
 
-from greenroom.mcp._elicitations import Elicit, ElicitationAction
+from greenroom.mcp._elicitation_actions import ElicitationAction
+from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._mcp_errors import CallFailed
 from greenroom.mcp._sdk_elicitations import read_question
 

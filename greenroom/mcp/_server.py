@@ -18,7 +18,8 @@ import trio
 from greenroom.actors import Context, Ref
 from greenroom.mcp._configs import ServerConfig
 from greenroom.mcp._dialogs import Dialogs
-from greenroom.mcp._elicitations import Elicit, Elicitation, ElicitationAction, ElicitationAnswer
+from greenroom.mcp._elicitation_actions import ElicitationAction
+from greenroom.mcp._elicitations import Elicit, Elicitation, ElicitationAnswer
 from greenroom.mcp._events import (
     McpAuthNeeded,
     McpClosed,

@@ -1,7 +1,6 @@
-"""Status of a server: a transition table, one step, and the retry plan.
+"""Status of a server: a transition table and one step.
 
-Rule 1: only `step` moves a status. Rule 2: a program that ended is not restarted automatically: its input may have
-caused the end, and its state is lost. A remote server is retried, because networks recover.
+Rule: only `step` moves a status.
 
 Must not know: clock, Trio, the protocol.
 """
@@ -25,15 +24,6 @@ from greenroom.mcp._events import (
     McpStarted,
     McpToolsChanged,
 )
-from greenroom.supervisor import Backoff
-
-FIRST_TRIES: Final = 3
-"""Attempts to reach a remote server before it is given up."""
-LATER_TRIES: Final = 5
-"""Attempts after an established connection was lost."""
-STABLE_S: Final = 60.0
-"""Seconds after which a connection has its attempts back; one that fails earlier has not."""
-BACKOFF: Final = Backoff(first_s=1.0, cap_s=30.0)
 
 
 class ServerStatus(StrEnum):
@@ -81,17 +71,3 @@ def step(status: ServerStatus, event: McpEvent) -> ServerStatus:
         return TRANSITIONS[status][type(event)]
     except KeyError:
         raise IllegalTransition(state=status.value, event=event.kind) from None
-
-
-def plan_retry(*, is_stdio: bool, stood_before: bool, tries: int, chance: float) -> float | None:
-    """Return the seconds to wait before the next attempt; None gives up.
-
-    Args:
-        is_stdio: True for a program, which is not restarted.
-        stood_before: True if it has been connected before.
-        tries: Consecutive failed attempts; 0 right after an established connection was lost.
-        chance: A number in [0, 1).
-    """
-    if is_stdio or tries >= (LATER_TRIES if stood_before else FIRST_TRIES):
-        return None
-    return BACKOFF.delay_s(tries if stood_before else tries - 1, chance)

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, final
 
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
+from greenroom.models._token_usage import Usage
 from greenroom.models._types import (
     Delta,
     ModelRequest,
@@ -21,7 +22,6 @@ from greenroom.models._types import (
     ThinkingDelta,
     ToolInputDelta,
     ToolUseStarted,
-    Usage,
     UsageDelta,
 )
 

@@ -11,7 +11,8 @@ import trio
 from greenroom.core import ProviderError
 from greenroom.models._clean_text import to_json
 from greenroom.models._response_assembly import Assembly
-from greenroom.models._types import Delta, ModelRequest, ModelResponse, ToolUseBlock, Usage
+from greenroom.models._token_usage import Usage
+from greenroom.models._types import Delta, ModelRequest, ModelResponse, ToolUseBlock
 from greenroom.models._written_answers import Call, Say, Think, WrittenAnswer, cut_up
 
 PIECES: Final = 2

@@ -16,7 +16,8 @@ import attrs
 
 from greenroom.core.validation import checked
 from greenroom.models._endings import Next, next_after
-from greenroom.models._types import Block, ModelResponse, TextBlock, Usage
+from greenroom.models._token_usage import Usage
+from greenroom.models._types import Block, ModelResponse, TextBlock
 
 GO_ON: Final = (
     "Your answer was cut off at the limit of its length. Go on exactly where it ends, without an apology and without "

@@ -17,7 +17,8 @@ from greenroom.core import ProviderError
 from greenroom.models._continuation import GO_ON, RESUME
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._types import Delta, ModelRequest, ModelResponse, ToolResultBlock, Usage, UsageDelta
+from greenroom.models._token_usage import Usage
+from greenroom.models._types import Delta, ModelRequest, ModelResponse, ToolResultBlock, UsageDelta
 
 OF_ONE_MODEL: Final = frozenset(
     (

@@ -8,7 +8,8 @@ from typing import TypeAlias, final
 
 from greenroom.models._answer_stream import AnswerSource, AnswerStream
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._types import Delta, ModelRequest, ModelResponse, Usage
+from greenroom.models._token_usage import Usage
+from greenroom.models._types import Delta, ModelRequest, ModelResponse
 
 MakeSource: TypeAlias = Callable[[AbstractAsyncContextManager[ModelStream], ModelRequest], AnswerSource | None]
 """Makes the source of one answer, given the inner model's stream, which is not entered yet, and the request; None leaves it as it is."""

@@ -13,6 +13,7 @@ from greenroom.core import Image, UsageError
 from greenroom.models._clean_text import clean, clean_json
 from greenroom.models._failure_kinds import failure, kind_of_type
 from greenroom.models._response_assembly import Assembly
+from greenroom.models._token_usage import Usage
 from greenroom.models._types import (
     Block,
     Delta,
@@ -24,7 +25,6 @@ from greenroom.models._types import (
     ToolResultBlock,
     ToolSchema,
     ToolUseBlock,
-    Usage,
 )
 
 JsonObject: TypeAlias = dict[str, Any]

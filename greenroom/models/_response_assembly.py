@@ -18,6 +18,7 @@ import attrs
 
 from greenroom.models._clean_text import Joiner, clean, clean_json, is_simple, to_json
 from greenroom.models._failure_kinds import failure
+from greenroom.models._token_usage import Usage
 from greenroom.models._types import (
     Block,
     Delta,
@@ -29,7 +30,6 @@ from greenroom.models._types import (
     ToolInputDelta,
     ToolUseBlock,
     ToolUseStarted,
-    Usage,
     UsageDelta,
 )
 

@@ -22,7 +22,8 @@ from greenroom.core.validation import checked
 from greenroom.models._failure_kinds import RETRYABLE
 from greenroom.models._layer import Layer
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, Usage, UsageDelta
+from greenroom.models._token_usage import Usage
+from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, UsageDelta
 
 
 @attrs.frozen(kw_only=True, field_transformer=checked)

@@ -14,7 +14,8 @@ from greenroom.models._answer_stream import AnswerStream
 from greenroom.models._canned import PIECES, Canned, CannedSource
 from greenroom.models._clean_text import clean
 from greenroom.models._model import ModelStream
-from greenroom.models._types import ModelRequest, Usage
+from greenroom.models._token_usage import Usage
+from greenroom.models._types import ModelRequest
 from greenroom.models._written_answers import AnswerLike, as_answer, name_calls
 
 ANYONE: Final = "*"

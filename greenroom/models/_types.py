@@ -15,6 +15,7 @@ import attrs
 from greenroom.core import Image, UsageError
 from greenroom.core.validation import checked
 from greenroom.models._clean_text import json_size
+from greenroom.models._token_usage import Usage
 
 CHARACTERS_PER_TOKEN: Final = 4
 """Estimated characters per token."""
@@ -121,42 +122,6 @@ class ToolSchema:
     def characters(self) -> int:
         """Its length in characters, for estimates of tokens."""
         return len(self.name) + len(self.description) + json_size(self.input_schema)
-
-
-@attrs.frozen
-class Usage:
-    """Tokens; the four kinds are disjoint, as the provider bills them."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-    cache_read_input_tokens: int = 0
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cache_creation_input_tokens + other.cache_creation_input_tokens,
-            self.cache_read_input_tokens + other.cache_read_input_tokens,
-        )
-
-    def __sub__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens - other.input_tokens,
-            self.output_tokens - other.output_tokens,
-            self.cache_creation_input_tokens - other.cache_creation_input_tokens,
-            self.cache_read_input_tokens - other.cache_read_input_tokens,
-        )
-
-    @property
-    def total(self) -> int:
-        """All tokens of all kinds."""
-        return self.prompt_tokens + self.output_tokens
-
-    @property
-    def prompt_tokens(self) -> int:
-        """All that was sent: new, written to the cache, read from it."""
-        return self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
 
 
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
@@ -357,7 +322,7 @@ class StreamRestarted:
     """Number of the attempt that follows; the first request was 1."""
     wait_s: float = 0.0
     """Seconds until then."""
-    lost: Usage = Usage()
+    lost: Usage = Usage()  # noqa: RUF009 - it is frozen
     """The usage of the failed attempt; the provider may bill it. The usage of the response includes it."""
     status: int | None = None
     """The HTTP status of the failure, if it had one."""

@@ -17,7 +17,8 @@ import attrs
 
 from greenroom.models._clean_text import clean, json_size
 from greenroom.models._response_assembly import through_json
-from greenroom.models._types import ModelRequest, TextBlock, ThinkingBlock, Usage
+from greenroom.models._token_usage import Usage
+from greenroom.models._types import ModelRequest, TextBlock, ThinkingBlock
 
 
 @attrs.frozen

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, final
 
-import attrs
-
-from greenroom.core import Event
+from greenroom.core import Event, frozen
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class StepBlocked(Event):
     """One step of the event loop took too long and blocked all other tasks. It is about the run, so `actor` is empty."""
 
@@ -27,7 +25,7 @@ class StepBlocked(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownBegan(Event):
     """A coordinated shutdown was requested. It is about the run, so `actor` is empty; so are the next two."""
 
@@ -38,7 +36,7 @@ class ShutdownBegan(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PhaseEnded(Event):
     """A phase of a shutdown is over."""
 
@@ -55,7 +53,7 @@ class PhaseEnded(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownEnded(Event):
     """A shutdown is over."""
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from greenroom.actors import TERMINAL
-from greenroom.gateway.record import record_sections
+from greenroom.gateway.record import is_gateways
 from greenroom.replay._entry_words import ROOT, RUN, behavior_name, facts_of, paths_of, worded
 from greenroom.terminal import Page, counted, first_of, printable, seconds
 from greenroom.trace import Fold, JournalText, World, fold
@@ -24,7 +24,11 @@ MAX_OF_A_VALUE: Final = 40
 def moment(journal: JournalText, folds: Iterable[Fold], *, chosen: AbstractSet[str] | None) -> Page:
     """Show the state after the last entry: the tree, what each actor does, and what other folders keep."""
     world = fold(journal.entries, folds)
-    last, sections = journal.entries[-1], {**world.sections, **record_sections(journal.entries)}
+    last, sections = journal.entries[-1], dict(world.sections)
+    if is_gateways(journal.entries):
+        from greenroom.gateway.record import record_sections
+
+        sections |= record_sections(journal.entries)
     facts = {
         "seq": last.seq,
         "t": last.t,

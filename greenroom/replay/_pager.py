@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Final, ParamSpec
 
-from greenroom.containment import ChildKind, child_environment
 from greenroom.terminal import Page, drop_output, flush_output, is_terminal
 
 P = ParamSpec("P")
@@ -31,6 +29,10 @@ def print_page(page: Page, pager: str | None) -> None:
     if program is None:
         page.print(is_json=False)
         return
+    import subprocess
+
+    from greenroom.containment import ChildKind, child_environment
+
     text = "".join(f"{line}\n" for line in page.cut_lines(width))
     environment = {"LESS": _LESS_OPTIONS, **child_environment(ChildKind.COMMAND)}
     with subprocess.Popen([program, *command[1:]], stdin=subprocess.PIPE, env=environment) as process:

@@ -10,7 +10,7 @@ from typing import Final
 import trio
 
 from greenroom.core import UsageError, calm_collector
-from greenroom.gateway.record import EVENTS, find_journal
+from greenroom.gateway.record import events_of, find_journal
 from greenroom.replay._played_run import PlayedRun
 from greenroom.terminal import (
     Keyboard,
@@ -131,7 +131,7 @@ def _say_nothing(_: str) -> None:
 
 def _print_lines(journal: Path) -> int:
     """Print a line for each event that matters to people, as the screen shows them."""
-    story, follower = SwarmStory(), follow(journal, EVENTS)
+    story, follower = SwarmStory(), follow(journal, events_of(journal))
     try:
         for entry in follower:
             made = story.notes_made

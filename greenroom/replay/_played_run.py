@@ -14,11 +14,10 @@ import attrs
 import trio
 
 from greenroom.core import JournalError, UsageError
-from greenroom.gateway.record import EVENTS
 from greenroom.replay._played_talk import PlayedTalk
 from greenroom.replay._playhead import Playhead
 from greenroom.replay._run_cost import RULES, request_usd
-from greenroom.session import SessionBegan
+from greenroom.session import EVENTS, SessionBegan
 from greenroom.terminal.screen import (
     ChangeSpeed,
     GoTo,

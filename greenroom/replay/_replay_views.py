@@ -11,16 +11,14 @@ from typing import Final, final
 import attrs
 
 from greenroom.core import JournalError, UsageError
-from greenroom.gateway.record import EVENTS, find_journal
+from greenroom.gateway.record import events_of, find_journal
 from greenroom.replay._actor_names import ActorNames
-from greenroom.replay._agent_story import agent_story
 from greenroom.replay._entry_words import paths_of
 from greenroom.replay._event_rows import recent as what_led_to
 from greenroom.replay._event_rows import transitions
 from greenroom.replay._first_screen import first_screen
 from greenroom.replay._moment import moment
 from greenroom.replay._pager import print_page, printed
-from greenroom.replay._play import play_run
 from greenroom.replay._run_check import checked, compared
 from greenroom.replay._run_export import ExportFormat, exported
 from greenroom.replay._run_standing import Standing, StandingWriter, cut_at, standing_of, writer_of
@@ -78,6 +76,8 @@ def show_replay(options: ReplayOptions) -> bool:
     """
     _refuse(options)
     if options.play:
+        from greenroom.replay._play import play_run
+
         play_run(options.run, runs=options.runs, at=options.at or "")
         return True
     path = find_journal(options.run, place := runs_folder(options.runs))
@@ -96,8 +96,10 @@ def show_replay(options: ReplayOptions) -> bool:
             journal, FOLDS, folder=path.parent, standing=standing, writer=writer, is_verbose=options.is_verbose
         )
     elif options.recent:
-        page = what_led_to(journal, read_recent(path, EVENTS), chosen=_chosen(journal, options.actor))
+        page = what_led_to(journal, read_recent(path, events_of(path)), chosen=_chosen(journal, options.actor))
     elif options.transcript is not None:
+        from greenroom.replay._agent_story import agent_story
+
         page = agent_story(journal, options.transcript, folder=path.parent, is_all=options.is_all)
     elif options.at is not None:
         page = moment(journal, FOLDS, chosen=_chosen(journal, options.actor))
@@ -152,7 +154,7 @@ def _read(path: Path) -> JournalText:
         JournalError: It is not a journal, or it is damaged; the text says what can be done.
     """
     try:
-        return read_journal(path, EVENTS)
+        return read_journal(path, events_of(path))
     except JournalError as error:
         found = _DAMAGED.match(error.why)
         if found is None:

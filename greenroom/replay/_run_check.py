@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.gateway.record import checks_for, comparable, session_journals
+from greenroom.gateway.record import is_gateways
 from greenroom.replay._entry_words import RUN, facts_of, paths_of
 from greenroom.replay._event_rows import rows
 from greenroom.replay._run_standing import Standing, StandingWriter, running, running_in_words
@@ -16,6 +16,7 @@ from greenroom.session import check_run
 from greenroom.terminal import Page, counted, first_of, printable
 from greenroom.trace import (
     CHECKS,
+    Check,
     Divergence,
     Entry,
     Fold,
@@ -53,7 +54,7 @@ def checked(
     """Check a run; returns what to say, and whether it is sound."""
     entries = journal.entries
     violations = violations_of(entries, folds, folder=folder, standing=standing)
-    checks = (*CHECKS, *checks_for(entries))
+    checks = _checks_for(entries)
     last_process = list(split_processes(entries))[-1]
     open_entries = [] if has_ended(entries) else open_spans(last_process)
     actors = paths_of(entries)
@@ -81,7 +82,15 @@ def violations_of(
     """Return the broken invariants of a run."""
     is_still = standing in {Standing.BROKEN_OFF, Standing.ENDED}
     place = None if standing is Standing.CUT else folder
-    return check_run(place, entries, folds, is_running=not is_still, checks=(*CHECKS, *checks_for(entries)))
+    return check_run(place, entries, folds, is_running=not is_still, checks=_checks_for(entries))
+
+
+def _checks_for(entries: Sequence[Entry]) -> Sequence[Check]:
+    if not is_gateways(entries):
+        return CHECKS
+    from greenroom.gateway.record import checks_for
+
+    return (*CHECKS, *checks_for(entries))
 
 
 def _lines(journal: JournalText, facts: dict[str, Any], *, is_verbose: bool) -> Iterator[str]:
@@ -140,6 +149,8 @@ def compared(
     left: JournalText, right: JournalText, *, names: tuple[str, str], paths: tuple[Path, Path]
 ) -> tuple[Page, bool]:
     """Compare two runs, called as their reader called them; returns what to say, and whether they are the same."""
+    from greenroom.gateway.record import comparable
+
     found = diff_runs(comparable(left.entries), comparable(right.entries))
     facts = {
         "left": left.header.run,
@@ -161,6 +172,8 @@ def _in_sessions(
     left: JournalText, right: JournalText, folders: tuple[Path, Path], label: str
 ) -> Iterator[tuple[Divergence, tuple[str, str]]]:
     """Yield the first difference in the journals of a session of two gateways, and their names."""
+    from greenroom.gateway.record import session_journals
+
     sessions = session_journals(folders, (left.entries, right.entries), label)
     inner = diff_runs(*(entries for _, entries in sessions)) if sessions else None
     if inner is not None:

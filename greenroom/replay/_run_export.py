@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from greenroom.core import UsageError, open_private
 from greenroom.core.texts import as_json
 from greenroom.terminal import counted
-from greenroom.trace import Entry, Header, JournalText, chrome_trace, otlp_traces
+
+if TYPE_CHECKING:  # the formats are named on the command line, where no journal is read yet
+    from greenroom.trace import JournalText
 
 
 class ExportFormat(StrEnum):
@@ -24,10 +25,6 @@ class ExportFormat(StrEnum):
     """A page; it is written by `greenroom.web`."""
 
 
-_EXPORTS: Final[Mapping[ExportFormat, Callable[[Sequence[Entry], Header], dict[str, Any]]]] = {
-    ExportFormat.CHROME: chrome_trace,
-    ExportFormat.OTLP: otlp_traces,
-}
 _OPENED_BY: Final = {
     ExportFormat.CHROME: "open it in ui.perfetto.dev or chrome://tracing",
     ExportFormat.OTLP: "post it to a collector, at /v1/traces",
@@ -41,7 +38,10 @@ def exported(journal: JournalText, wanted: ExportFormat, output: Path | None) ->
         UsageError: The file would be the run's own, or its folder is not there.
         OSError: It cannot be written.
     """
-    content = as_json(_EXPORTS[wanted](journal.entries, journal.header)) + b"\n"
+    from greenroom.trace import chrome_trace, otlp_traces
+
+    convert = {ExportFormat.CHROME: chrome_trace, ExportFormat.OTLP: otlp_traces}[wanted]
+    content = as_json(convert(journal.entries, journal.header)) + b"\n"
     if output is None:
         if sys.stdout is not None:
             sys.stdout.buffer.write(content)

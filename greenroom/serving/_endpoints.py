@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, frozen
 from greenroom.serving._secrets import Judge
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ SECURITY_HEADERS: Final[Mapping[str, str]] = {
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Request:
     """A request that may be answered: its host, origin, size and credential have been checked."""
 
@@ -53,7 +53,7 @@ class Request:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Response:
     """An answer. The headers of the server are added, except for those that are named here."""
 
@@ -69,7 +69,7 @@ def _check_path(_instance: object, _attribute: object, path: str) -> None:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Resource:
     """Something that requests read, or post to. One connection carries one request."""
 
@@ -90,7 +90,7 @@ class Resource:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Upgrade:
     """A path at which WebSocket connections are taken."""
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final, final
 
-import attrs
-
 from greenroom.actors import EndState
-from greenroom.core import Event, OneOf
+from greenroom.core import Event, OneOf, frozen
 from greenroom.mcp import ElicitationAction
 from greenroom.permissions import Mode
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SessionBegan(Event):
     """A session was opened, or a run folder was opened again."""
 
@@ -36,7 +34,7 @@ class SessionBegan(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SessionTitled(Event):
     """The session has another title."""
 
@@ -47,7 +45,7 @@ class SessionTitled(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SessionEnded(Event):
     """Everything of the session has ended."""
 
@@ -60,7 +58,7 @@ class SessionEnded(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class FilesRewound(Event):
     """Files were set back to how they were when a message of the user's arrived."""
 
@@ -81,7 +79,7 @@ class FilesRewound(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ElicitationAsked(Event):
     """An MCP server asks a person something."""
 
@@ -96,7 +94,7 @@ class ElicitationAsked(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ElicitationAnswered(Event):
     """An MCP server was answered; what was filled in is not recorded."""
 

@@ -12,7 +12,7 @@ import math
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
@@ -36,14 +36,11 @@ from greenroom.inbox import (
     check_room,
 )
 from greenroom.store._box_news import BoxNews
+from greenroom.store._inbox_file import BUSY_S, refusal_of
 from greenroom.store._inbox_rows import INSERT, REFUSED, SELECT, item_of, row_of
 
-INBOX: Final = "inbox.sqlite"
-"""Name of the file in a run folder."""
 VERSION: Final = 1
 """Version of the tables."""
-BUSY_S: Final = 10.0
-"""Seconds for which the lock of another process is waited for."""
 
 _TABLES: Final = """
 CREATE TABLE items (
@@ -244,7 +241,7 @@ class SqliteInboxStore:
                     on.execute("ROLLBACK")
                 raise
         except (sqlite3.Error, OSError, JournalError) as error:
-            results = [(None, _refusal(self.path, error))] * len(batch)
+            results = [(None, refusal_of(self.path, error))] * len(batch)
         for step, (result, problem) in zip(batch, results, strict=True):
             step.result, step.error, step.is_done = result, problem, True
 
@@ -361,21 +358,6 @@ async def open_inbox_store(
     return store
 
 
-def stored_ids(path: Path) -> frozenset[str] | None:
-    """Return the ids of all items that are in a store, waiting, held or poisoned; None if there is no file. It blocks.
-
-    Raises:
-        JournalError: It cannot be read.
-    """
-    if not path.exists():
-        return None
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)) as on:
-            return frozenset(row[0] for row in on.execute("SELECT id FROM items WHERE state < 4"))
-    except sqlite3.Error as error:
-        raise _refusal(path, error) from error
-
-
 def _connect(path: Path, *, is_power_safe: bool) -> sqlite3.Connection:
     """Open the file, made for its user alone if it is not there. It blocks."""
     with suppress(FileExistsError):
@@ -399,14 +381,6 @@ def _connect(path: Path, *, is_power_safe: bool) -> sqlite3.Connection:
         on.close()
         raise
     return on
-
-
-def _refusal(path: Path, error: Exception) -> JournalError:
-    if isinstance(error, JournalError):
-        return error
-    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-        return JournalError(str(path), f"it is damaged ({error}); move it away to go on without what waits in it")
-    return JournalError(str(path), f"it cannot be read or written: {error}")
 
 
 def _counted(there: BoxStatistics, item: StoredItem) -> BoxStatistics:

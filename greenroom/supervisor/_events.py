@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, ClassVar, Final, final
 
-import attrs
-
-from greenroom.core import Event, OneOf
-from greenroom.supervisor._spec import EndsWith, StopOrder, Strategy
+from greenroom.core import Event, OneOf, frozen
 
 
-@attrs.frozen(kw_only=True)
+class Strategy(StrEnum):
+    """The children that are restarted together with a failed one."""
+
+    ONE_FOR_ONE = "one_for_one"
+    """Only the failed child."""
+    ONE_FOR_ALL = "one_for_all"
+    """All of them, stopped in reverse order and started in order."""
+    REST_FOR_ONE = "rest_for_one"
+    """The failed child and those started after it."""
+
+
+class StopOrder(StrEnum):
+    """Order in which a supervisor stops its children."""
+
+    REVERSE = "reverse"
+    """One by one, the latest first: nothing outlives what it was started on top of."""
+    TOGETHER = "together"
+    """All at once under one budget, for pools and teams: 1,000 unresponsive children, one by one, would take hours. Permanent
+    children come after the others, which use them until their last turn has ended."""
+
+
+class EndsWith(StrEnum):
+    """Automatic shutdown of a supervisor when its significant children have ended on their own (as in OTP)."""
+
+    NONE = "none"
+    """No automatic shutdown."""
+    ANY = "any"
+    """When the first one has ended."""
+    ALL = "all"
+    """When the last one has ended."""
+
+
+@frozen(kw_only=True)
 class _ChildEvent(Event):
     child: str
     """Id of the child that was started, or whose end led to the event."""
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SupervisorOpened(Event):
     """A supervisor is open for children; the event has its spec, so that checks can verify its decisions."""
 
@@ -38,7 +68,7 @@ class SupervisorOpened(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ChildRestarted(_ChildEvent):
     """A supervisor decided to restart children; the actor of the event is the supervisor."""
 
@@ -55,7 +85,7 @@ class ChildRestarted(_ChildEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class DependencyDeclared(_ChildEvent):
     """A newly started child depends on others; the actor of the event is the supervisor."""
 
@@ -66,7 +96,7 @@ class DependencyDeclared(_ChildEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SupervisorEscalated(_ChildEvent):
     """A supervisor failed: too many restarts, or a supervisor below it failed."""
 
@@ -77,7 +107,7 @@ class SupervisorEscalated(_ChildEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SupervisorFinished(_ChildEvent):
     """A supervisor stops because its significant children have ended on their own."""
 

@@ -10,6 +10,7 @@ import attrs
 from greenroom.actors import LifeSpec
 from greenroom.core import UsageError
 from greenroom.core.validation import as_tuple, as_word, checked, finite, not_negative, positive
+from greenroom.supervisor._events import EndsWith, StopOrder, Strategy
 
 GRACE_S: Final = 5.0
 KILL_GRACE_S: Final = 2.0
@@ -26,38 +27,6 @@ class Restart(StrEnum):
     """After a failure."""
     TEMPORARY = "temporary"
     """Never."""
-
-
-class Strategy(StrEnum):
-    """The children that are restarted together with a failed one."""
-
-    ONE_FOR_ONE = "one_for_one"
-    """Only the failed child."""
-    ONE_FOR_ALL = "one_for_all"
-    """All of them, stopped in reverse order and started in order."""
-    REST_FOR_ONE = "rest_for_one"
-    """The failed child and those started after it."""
-
-
-class StopOrder(StrEnum):
-    """Order in which a supervisor stops its children."""
-
-    REVERSE = "reverse"
-    """One by one, the latest first: nothing outlives what it was started on top of."""
-    TOGETHER = "together"
-    """All at once under one budget, for pools and teams: 1,000 unresponsive children, one by one, would take hours. Permanent
-    children come after the others, which use them until their last turn has ended."""
-
-
-class EndsWith(StrEnum):
-    """Automatic shutdown of a supervisor when its significant children have ended on their own (as in OTP)."""
-
-    NONE = "none"
-    """No automatic shutdown."""
-    ANY = "any"
-    """When the first one has ended."""
-    ALL = "all"
-    """When the last one has ended."""
 
 
 def _restart(value: Restart | str) -> Restart:

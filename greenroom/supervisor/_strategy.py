@@ -18,11 +18,13 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from greenroom.actors import State
-from greenroom.supervisor._spec import Backoff, ChildSpec, EndsWith, Restart, Strategy
+from greenroom.core import frozen
+from greenroom.supervisor._events import EndsWith, Strategy
+from greenroom.supervisor._spec import Backoff, ChildSpec, Restart
 
 
 @final
-@attrs.frozen
+@frozen
 class StopChild:
     """Stop a running child; it will be restarted, unless it is temporary."""
 
@@ -30,7 +32,7 @@ class StopChild:
 
 
 @final
-@attrs.frozen
+@frozen
 class StartChild:
     """Start a child's next incarnation, after a delay in seconds."""
 
@@ -39,7 +41,7 @@ class StartChild:
 
 
 @final
-@attrs.frozen
+@frozen
 class ForgetChild:
     """Terminate a child permanently."""
 
@@ -47,7 +49,7 @@ class ForgetChild:
 
 
 @final
-@attrs.frozen
+@frozen
 class GiveUp:
     """Fail after too many restarts; the supervisor above decides."""
 
@@ -169,7 +171,7 @@ def ends_supervisor(ends_with: EndsWith, child: str, specs: Mapping[str, ChildSp
 
 
 @final
-@attrs.frozen
+@frozen
 class Batch:
     """A plan that involves several children."""
 

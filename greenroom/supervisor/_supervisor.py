@@ -22,6 +22,7 @@ from greenroom.supervisor._behavior import Escalation, RestartChild, SupervisorB
 from greenroom.supervisor._events import (
     ChildRestarted,
     DependencyDeclared,
+    StopOrder,
     SupervisorEscalated,
     SupervisorFinished,
     SupervisorOpened,
@@ -34,7 +35,7 @@ from greenroom.supervisor._runtime_context import (
     log_failure,
     wait_started,
 )
-from greenroom.supervisor._spec import ChildSpec, Restart, StopOrder, SupervisorSpec
+from greenroom.supervisor._spec import ChildSpec, Restart, SupervisorSpec
 from greenroom.supervisor._strategy import (
     Batch,
     ForgetChild,

@@ -14,6 +14,8 @@ import attrs
 from greenroom.core.texts import fields, wrap
 
 TAG: Final = "task-notification"
+LOST: Final = "lost"
+"""Requester of the end of a task whose process was gone before it had ended."""
 
 
 @final

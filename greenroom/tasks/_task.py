@@ -20,7 +20,7 @@ import trio
 from greenroom.actors import TERMINAL, Edge, step
 from greenroom.actors import State as TaskState
 from greenroom.core import Cause
-from greenroom.tasks._notice import TaskNotice, TaskUsage, name_notice
+from greenroom.tasks._notice import LOST, TaskNotice, TaskUsage, name_notice
 from greenroom.tasks._progress import Progress
 
 SHELL: Final = "local_bash"
@@ -30,8 +30,6 @@ MCP_CALL: Final = "mcp_task"
 MONITOR: Final = "monitor"
 COMMANDS: Final = frozenset((SHELL, MONITOR))
 """Kinds of tasks that are processes."""
-LOST: Final = "lost"
-"""Requester of the end of a task whose process was gone before it had ended."""
 
 
 class EndReport(StrEnum):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, final
-
-import attrs
+from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from greenroom.actors import Edge, EndState
-from greenroom.core import Event, Level, Recorder
-from greenroom.tasks._notice import TaskNotice
-from greenroom.tasks._task import Task
+from greenroom.core import Event, Level, Recorder, frozen
+
+if TYPE_CHECKING:  # a task has Trio's scopes, and whoever reads a journal has none
+    from greenroom.tasks._notice import TaskNotice
+    from greenroom.tasks._task import Task
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _TaskEvent(Event):
     level: ClassVar[Level] = Level.TURNS
 
@@ -22,7 +22,7 @@ class _TaskEvent(Event):
     """Number of the run."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _TaskDescribed(Event):
     level: ClassVar[Level] = Level.TURNS
 
@@ -45,7 +45,7 @@ class _TaskDescribed(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskRegistered(_TaskDescribed):
     """A task was registered: it has its id, and its work is about to begin, or waits for a place."""
 
@@ -56,7 +56,7 @@ class TaskRegistered(_TaskDescribed):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskBegan(_TaskDescribed):
     """The work of a task has begun."""
 
@@ -64,7 +64,7 @@ class TaskBegan(_TaskDescribed):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskEnded(Event):
     """A task has ended."""
 
@@ -92,7 +92,7 @@ class TaskEnded(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskMoved(_TaskEvent):
     """A task was moved to the background: no call waits for it any more."""
 
@@ -100,7 +100,7 @@ class TaskMoved(_TaskEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskDropped(_TaskEvent):
     """A task was ended before its work began."""
 
@@ -108,7 +108,7 @@ class TaskDropped(_TaskEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskLost(_TaskEvent):
     """A task of an earlier process that the journal shows as unfinished is gone."""
 
@@ -119,7 +119,7 @@ class TaskLost(_TaskEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskSettled(_TaskEvent):
     """The leftovers of an ended task, such as a worktree, were processed."""
 
@@ -127,7 +127,7 @@ class TaskSettled(_TaskEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskUndelivered(Event):
     """The end of a task could not be reported: neither its requester nor any agent above exists."""
 

@@ -9,8 +9,7 @@ import attrs
 from greenroom.actors import EDGE_TO, TERMINAL, Edge, step
 from greenroom.actors import State as TaskState
 from greenroom.core import IllegalTransition
-from greenroom.tasks._notice import name_notice
-from greenroom.tasks._task import LOST
+from greenroom.tasks._notice import LOST, name_notice
 from greenroom.tasks._task_events import TaskBegan, TaskDropped, TaskEnded, TaskLost, TaskMoved, TaskRegistered
 
 

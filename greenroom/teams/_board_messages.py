@@ -8,13 +8,14 @@ from typing import Any, final
 import attrs
 
 from greenroom.actors import Ref, Request
+from greenroom.core import frozen
 from greenroom.teams._board_items import Item
 from greenroom.teams._edits import Edit, EditRefused
 from greenroom.teams._item_events import ItemEvent
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class CreateItem(Request[Item | EditRefused]):
     """Request to create an item; texts that are too long are cut."""
 
@@ -28,13 +29,13 @@ class CreateItem(Request[Item | EditRefused]):
 
 
 @final
-@attrs.frozen
+@frozen
 class ReserveId(Request[str]):
     """Request for the id of an item that may be created later, or never; no other item gets it."""
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Edited:
     """The changes of an edit."""
 
@@ -45,7 +46,7 @@ class Edited:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class EditItem(Request[Edited | EditRefused]):
     """Request to change an item; answered with the changes, or the reason for the refusal."""
 
@@ -53,7 +54,7 @@ class EditItem(Request[Edited | EditRefused]):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Join:
     """Announces a member: it may own items, which are released when it ends."""
 
@@ -62,7 +63,7 @@ class Join:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Idle:
     """Reports that a member has nothing to do and takes the next item that can be claimed. Implies `Join`."""
 
@@ -73,7 +74,7 @@ class Idle:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Occupied:
     """Reports that an idle member has something else to do."""
 
@@ -81,7 +82,7 @@ class Occupied:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class GiveBack:
     """Reports that a member's turn on an item did not end well."""
 
@@ -93,7 +94,7 @@ class GiveBack:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TurnOver:
     """Reports that a member's turn on an item ended well; if it still owns the item, the lead is notified."""
 
@@ -102,7 +103,7 @@ class TurnOver:
 
 
 @final
-@attrs.frozen
+@frozen
 class HandOut:
     """Hands out items if possible; a restarted board sends it to itself."""
 
@@ -111,7 +112,7 @@ BoardMessage = CreateItem | ReserveId | EditItem | Join | Idle | Occupied | Give
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemAssignment:
     """A member was given an item by another one, and has not begun it."""
 

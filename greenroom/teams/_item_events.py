@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, final
 
-import attrs
-
-from greenroom.core import Event, field_names, field_values
+from greenroom.core import Event, field_names, field_values, frozen
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemEvent(Event):
     """A fact about one item; the actor of the event is the board."""
 
@@ -30,7 +28,7 @@ def values_at(event: ItemEvent, *, actor: str, inc: int, parent: int, team: str)
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemCreated(ItemEvent):
     """An item was created, pending and without an owner."""
 
@@ -49,7 +47,7 @@ class ItemCreated(ItemEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemAssigned(ItemEvent):
     """An item has an owner that has not begun it."""
 
@@ -62,7 +60,7 @@ class ItemAssigned(ItemEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemClaimed(ItemEvent):
     """An item has an owner that works on it."""
 
@@ -73,7 +71,7 @@ class ItemClaimed(ItemEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemCompleted(ItemEvent):
     """An item is done."""
 
@@ -86,7 +84,7 @@ class ItemCompleted(ItemEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemReleased(ItemEvent):
     """An item is pending again, without an owner."""
 
@@ -103,7 +101,7 @@ class ItemReleased(ItemEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemEdited(ItemEvent):
     """An item was changed; fields that are None are unchanged."""
 
@@ -122,7 +120,7 @@ class ItemEdited(ItemEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemLinked(ItemEvent):
     """An item waits for further items, or no longer waits for some."""
 
@@ -137,7 +135,7 @@ class ItemLinked(ItemEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ItemDeleted(ItemEvent):
     """An item was deleted; its id is never reused."""
 

@@ -13,10 +13,10 @@ from typing import ClassVar, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import Event, IllegalTransition
+from greenroom.core import Event, IllegalTransition, frozen
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MailEvent(Event):
     """A fact about one message."""
 
@@ -27,7 +27,7 @@ class MailEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MailSent(MailEvent):
     """A member of a team sent a message to another one: it is on its way."""
 
@@ -46,7 +46,7 @@ class MailSent(MailEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MailRead(MailEvent):
     """A message is in its recipient's conversation."""
 
@@ -57,7 +57,7 @@ class MailRead(MailEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MailReturned(MailEvent):
     """A message that nobody will read: a dead letter of the team; its sender was notified."""
 
@@ -72,7 +72,7 @@ class MailReturned(MailEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MailQuarantined(MailEvent):
     """Something in a mailbox that is not a valid message; it is reported once, and set aside."""
 
@@ -96,7 +96,7 @@ class MailState(StrEnum):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Mail:
     """One message between members of a team."""
 

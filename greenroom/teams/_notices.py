@@ -16,16 +16,11 @@ from greenroom.agents import Note
 from greenroom.mailbox import Lane
 from greenroom.teams._board_items import ItemStatus
 from greenroom.teams._board_messages import ItemAssignment
+from greenroom.teams._idle_reasons import IdleReason
 from greenroom.teams._member_names import LEAD
 from greenroom.teams._protocol_json import write_text
 from greenroom.teams._roster import Member, Roster
-from greenroom.teams._team_protocol import (
-    IdleNotification,
-    IdleReason,
-    ProtocolMessage,
-    TaskAssignment,
-    TeammateTerminated,
-)
+from greenroom.teams._team_protocol import IdleNotification, ProtocolMessage, TaskAssignment, TeammateTerminated
 from greenroom.teams._teammate_events import TeammateIdled, TeammateLeft, TeammateParked
 from greenroom.teams._teammate_status import Idling, MemberStatus, TeammateStep, is_news
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, final, get_type_hints
 import attrs
 
 from greenroom.core import UsageError
+from greenroom.teams._idle_reasons import IdleReason
 from greenroom.teams._team_protocol import (
     MESSAGES,
     SPOKEN,
@@ -22,7 +23,6 @@ from greenroom.teams._team_protocol import (
     AnswerShutdown,
     AskShutdown,
     CallDecision,
-    IdleReason,
     ProtocolMessage,
     Spoken,
 )

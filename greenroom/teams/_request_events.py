@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final, final
 
-import attrs
-
-from greenroom.core import Event, OneOf
+from greenroom.core import Event, OneOf, frozen
 from greenroom.permissions import Mode
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class RequestEvent(Event):
     """A fact about a request between a lead and a teammate."""
 
@@ -21,7 +19,7 @@ class RequestEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownAsked(RequestEvent):
     """A teammate was asked to end."""
 
@@ -34,7 +32,7 @@ class ShutdownAsked(RequestEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownAnswered(RequestEvent):
     """A teammate has answered; one that has approved has not ended yet."""
 
@@ -49,7 +47,7 @@ class ShutdownAnswered(RequestEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownSettled(RequestEvent):
     """A shutdown request has its outcome."""
 
@@ -64,7 +62,7 @@ class ShutdownSettled(RequestEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PlanSubmitted(RequestEvent):
     """A teammate has submitted a plan that awaits the lead's approval."""
 
@@ -79,7 +77,7 @@ class PlanSubmitted(RequestEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PlanAnswered(RequestEvent):
     """A plan was approved, or rejected."""
 

@@ -13,20 +13,13 @@ from typing import Any, ClassVar, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import UsageError
+from greenroom.core import UsageError, frozen
+from greenroom.teams._idle_reasons import IdleReason
 
 
 def _not_blank(_: object, field: attrs.Attribute[str], value: str) -> None:
     if not value.strip():
         raise UsageError(f"{field.name} must not be blank")
-
-
-class IdleReason(StrEnum):
-    """Reason why a teammate is idle."""
-
-    AVAILABLE = "available"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
 
 
 class CallDecision(StrEnum):
@@ -39,7 +32,7 @@ class CallDecision(StrEnum):
 _FROM: Final = {"wire": "from"}
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ProtocolMessage:
     """A message of the protocol."""
 
@@ -47,7 +40,7 @@ class ProtocolMessage:
     """Its type on the wire."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class FromMember(ProtocolMessage):
     """A message with its sender and time."""
 
@@ -56,7 +49,7 @@ class FromMember(ProtocolMessage):
     """ISO 8601."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Numbered(FromMember):
     """A request, or the answer to one."""
 
@@ -64,7 +57,7 @@ class Numbered(FromMember):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class IdleNotification(FromMember):
     """A teammate is idle; never the result of its work."""
 
@@ -79,7 +72,7 @@ class IdleNotification(FromMember):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownRequest(Numbered):
     """The lead asks a teammate to end; the teammate's model decides."""
 
@@ -89,7 +82,7 @@ class ShutdownRequest(Numbered):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownApproved(Numbered):
     """A teammate ends after its current work."""
 
@@ -100,7 +93,7 @@ class ShutdownApproved(Numbered):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ShutdownRejected(Numbered):
     """A teammate refuses to end."""
 
@@ -110,7 +103,7 @@ class ShutdownRejected(Numbered):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PlanApprovalRequest(Numbered):
     """A teammate has a plan that awaits the lead's approval."""
 
@@ -121,7 +114,7 @@ class PlanApprovalRequest(Numbered):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PlanApprovalResponse(ProtocolMessage):
     """The lead's answer to a plan."""
 
@@ -136,7 +129,7 @@ class PlanApprovalResponse(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionRequest(ProtocolMessage):
     """A teammate's call that needs a decision."""
 
@@ -155,7 +148,7 @@ class PermissionRequest(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionResponse(ProtocolMessage):
     """The decision about such a call."""
 
@@ -169,7 +162,7 @@ class PermissionResponse(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskAssignment(ProtocolMessage):
     """An item of the board was given to a member."""
 
@@ -183,7 +176,7 @@ class TaskAssignment(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateTerminated(ProtocolMessage):
     """A teammate has ended."""
 
@@ -193,7 +186,7 @@ class TeammateTerminated(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ModeSetRequest(ProtocolMessage):
     """The lead sets the permission mode of a teammate."""
 
@@ -204,7 +197,7 @@ class ModeSetRequest(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeamPermissionUpdate(ProtocolMessage):
     """A rule for the whole team."""
 
@@ -215,7 +208,7 @@ class TeamPermissionUpdate(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SandboxPermissionRequest(ProtocolMessage):
     """A teammate asks to reach a host."""
 
@@ -227,7 +220,7 @@ class SandboxPermissionRequest(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SandboxPermissionResponse(ProtocolMessage):
     """The answer to such a request."""
 
@@ -239,7 +232,7 @@ class SandboxPermissionResponse(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskCompletedNote(ProtocolMessage):
     """An item is done; sent by older builds."""
 
@@ -251,7 +244,7 @@ class TaskCompletedNote(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class JoinRequest(FromMember):
     """A request to become a member; sent by older builds."""
 
@@ -286,7 +279,7 @@ MESSAGES: Final[Mapping[str, type[ProtocolMessage]]] = {
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AskShutdown(ProtocolMessage):
     """A lead's model asks a teammate to end."""
 
@@ -296,7 +289,7 @@ class AskShutdown(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AnswerShutdown(ProtocolMessage):
     """A teammate's model answers; a refusal needs a reason."""
 
@@ -308,7 +301,7 @@ class AnswerShutdown(ProtocolMessage):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AnswerPlan(ProtocolMessage):
     """A lead's model answers a plan."""
 

@@ -22,10 +22,10 @@ from greenroom.inbox import AUTO_CONTINUATION, HOOK
 from greenroom.mailbox import Delivery, Envelope, Lane
 from greenroom.teams._board_hooks import refuse_idling
 from greenroom.teams._board_messages import GiveBack, Idle, Join, Occupied, TurnOver
+from greenroom.teams._idle_reasons import IdleReason
 from greenroom.teams._member_names import LEAD
 from greenroom.teams._notices import tell_idling
 from greenroom.teams._roster import Member, Roster
-from greenroom.teams._team_protocol import IdleReason
 from greenroom.teams._teammate_events import TeammateWoke
 from greenroom.teams._teammate_status import LANE_OF, Idling, MemberStatus, TeammateStep, WorkSource, plan_next, takes
 

@@ -9,15 +9,15 @@ from typing import Annotated, ClassVar, Final, final
 import attrs
 
 from greenroom.actors import EndState
-from greenroom.core import Event, OneOf
+from greenroom.core import Event, OneOf, frozen
 from greenroom.teams import _board_items, _exchange, _item_events, _mail_events, _request_events
+from greenroom.teams._idle_reasons import IdleReason
 from greenroom.teams._item_events import ItemClaimed
 from greenroom.teams._request_events import PlanAnswered, PlanSubmitted
-from greenroom.teams._team_protocol import IdleReason
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeamOpened(Event):
     """A session has a team; the actor of the event is its board."""
 
@@ -32,7 +32,7 @@ class TeamOpened(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeamClosed(Event):
     """A team's members were ended; its record stays. The event has no actor: those of the team have terminated."""
 
@@ -44,7 +44,7 @@ class TeamClosed(Event):
     """True if nothing of it comes back under this name."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateEvent(Event):
     """A fact about a teammate, whose actor is the event's."""
 
@@ -55,7 +55,7 @@ class TeammateEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateJoined(TeammateEvent):
     """A teammate joined a team."""
 
@@ -76,7 +76,7 @@ class TeammateJoined(TeammateEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateWoke(TeammateEvent):
     """An idle teammate has work."""
 
@@ -84,7 +84,7 @@ class TeammateWoke(TeammateEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateIdled(TeammateEvent):
     """A working teammate became idle."""
 
@@ -99,7 +99,7 @@ class TeammateIdled(TeammateEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateParked(TeammateEvent):
     """A teammate's actor ended with its team; it comes back when that is opened again."""
 
@@ -107,7 +107,7 @@ class TeammateParked(TeammateEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateLeft(TeammateEvent):
     """A teammate ended; its name is not reused."""
 
@@ -127,7 +127,7 @@ _EVENTS: Final = (TeamOpened, TeamClosed, TeammateJoined, TeammateWoke, Teammate
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateView:
     """Recorded state of a teammate."""
 
@@ -215,7 +215,7 @@ def changed(before: TeammateView | None, event: Event) -> TeammateView | None:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeamView:
     """Recorded state of a team."""
 

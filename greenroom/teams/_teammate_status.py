@@ -16,7 +16,7 @@ import attrs
 
 from greenroom.core import IllegalTransition
 from greenroom.mailbox import Lane
-from greenroom.teams._team_protocol import IdleReason
+from greenroom.teams._idle_reasons import IdleReason
 
 
 class MemberStatus(StrEnum):

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, final
 
-import attrs
+from greenroom.core import frozen
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Option:
     """One answer to choose.
 
@@ -26,7 +26,7 @@ class Option:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Question:
     """One question with its answers to choose from; the person may also write one.
 
@@ -44,7 +44,7 @@ class Question:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class QuestionRequest:
     """A request of questions to the person."""
 
@@ -55,7 +55,7 @@ class QuestionRequest:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class QuestionAnswers:
     """The answers of the person."""
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, final
 
 import attrs
 import trio
@@ -31,16 +31,12 @@ from trio.lowlevel import enable_ki_protection
 
 from greenroom.core import CLASS, JournalBusy, JournalError, Record, Recorder, UsageError
 from greenroom.core.ports import Ports
+from greenroom.trace._durability import Durability
 from greenroom.trace._journal_files import JournalFiles, Placed, RunPaths
 from greenroom.trace._journal_reader import JOURNAL
 from greenroom.trace._recent import RECENT, RecentPast
 from greenroom.trace._run_folder import OpenedJournal
 from greenroom.trace._syncing import Syncing
-
-Durability: TypeAlias = Literal["process", "power"]
-"""`process`: written before it is reported, synced every second; survives kill -9. `power`: synced before it is
-reported.
-"""
 
 PENDING_BYTES: Final = 16 * 1024 * 1024
 """Intake is shut while more bytes than this are pending; bounds the memory of a run whose disk is slow."""

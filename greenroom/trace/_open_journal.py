@@ -17,7 +17,8 @@ from greenroom._version import __version__
 from greenroom.core import Event, JournalError, Recorder, UsageError, is_cancelled, whole_path
 from greenroom.core.ports import Disk, Ports
 from greenroom.trace._codec import Header, codec_of
-from greenroom.trace._journal import Durability, Journal
+from greenroom.trace._durability import Durability
+from greenroom.trace._journal import Journal
 from greenroom.trace._journal_reader import JOURNAL
 from greenroom.trace._run_folder import OpenedJournal, make_folder, open_files
 from greenroom.trace._run_lock import RunHeld, hold_run

@@ -29,7 +29,7 @@ from greenroom.actors import (
     TurnEnded,
     step,
 )
-from greenroom.core import Cause, IllegalTransition
+from greenroom.core import Cause, IllegalTransition, frozen
 from greenroom.supervisor import ChildRestarted, SupervisorEscalated, SupervisorFinished
 from greenroom.views import _mailboxes
 
@@ -51,7 +51,7 @@ _ActorEvent: TypeAlias = (
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TurnCounts:
     """Number of turns by outcome."""
 
@@ -66,7 +66,7 @@ class TurnCounts:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ActorView:
     """One actor, across its incarnations. Turns are known only if its journal has them."""
 
@@ -114,7 +114,7 @@ class ActorView:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class NameView:
     """A name of an actor."""
 
@@ -291,7 +291,7 @@ def _refused(state: str, event: str) -> IllegalTransition:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SupervisorView:
     """The decisions of one supervisor; each child's own view names its supervisor."""
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Final, final
 
-import attrs
-
-from greenroom.core import Event, OneOf
+from greenroom.core import Event, OneOf, frozen
 from greenroom.worktrees._claims import Worktree
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeEvent(Event):
     """A fact about one worktree."""
 
@@ -23,7 +21,7 @@ class WorktreeEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeIntended(WorktreeEvent):
     """A worktree is about to be created."""
 
@@ -34,7 +32,7 @@ class WorktreeIntended(WorktreeEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeMade(WorktreeEvent):
     """A worktree was created and locked."""
 
@@ -42,7 +40,7 @@ class WorktreeMade(WorktreeEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeNotMade(WorktreeEvent):
     """A worktree could not be created."""
 
@@ -53,7 +51,7 @@ class WorktreeNotMade(WorktreeEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeAdopted(WorktreeEvent):
     """An existing worktree is used again."""
 
@@ -61,7 +59,7 @@ class WorktreeAdopted(WorktreeEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeRemovalIntended(WorktreeEvent):
     """A worktree is about to be removed."""
 
@@ -69,7 +67,7 @@ class WorktreeRemovalIntended(WorktreeEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeRemoved(WorktreeEvent):
     """A worktree was removed, with its branch."""
 
@@ -77,7 +75,7 @@ class WorktreeRemoved(WorktreeEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeKept(WorktreeEvent):
     """An unused worktree was kept."""
 
@@ -88,7 +86,7 @@ class WorktreeKept(WorktreeEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeEntered(WorktreeEvent):
     """An agent works in a worktree from now on; without an actor it is the main agent, and a resumed session continues
     there.
@@ -109,7 +107,7 @@ class WorktreeEntered(WorktreeEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeLeft(WorktreeEvent):
     """An agent has returned to its previous folder."""
 

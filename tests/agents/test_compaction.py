@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from greenroom.agents import Note, Prompt
 from greenroom.agents._repair import faults_of
 from greenroom.agents.compaction import Compact, Compacted, CompactionSettings
-from greenroom.agents.compaction._compaction import CompactionTrigger
+from greenroom.agents.compaction._triggers import CompactionTrigger
 from greenroom.agents.events import AgentNoticed, CompactEnded, ForkEnded
 from greenroom.core import ProviderError, TurnFailed, TurnKilled, event_of
 from greenroom.hooks import HookRunner, HookServices, HookSource, SourceKind, merge_hooks, parse_hooks

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 SNAPSHOT: Final = Path(__file__).with_name("exports.txt")
 MAX_PUBLIC_NAMES: Final = 48
-# A face may look its names up when they are first used (PEP 562), in the form that greenroom/__init__.py shows.
-LAZY_TABLE: Final = "_MODULE_OF"
-LAZY_FUNCTIONS: Final = ("__getattr__", "__dir__")
+# A face may look its names up when they are first used (PEP 562), in the form that greenroom/_lazy_names.py shows.
+LAZY_MODULE: Final = "greenroom._lazy_names"
+LAZY_FUNCTIONS: Final = {"__getattr__", "__dir__"}
 
 
 def natural(name: str) -> list[str | int]:
@@ -54,15 +54,27 @@ def literal_names(value: ast.expr | None) -> list[str] | None:
     return None
 
 
-def table(node: ast.expr | None) -> dict[str, str]:
-    """Return {name: module} of the lazy table."""
-    if not isinstance(node, ast.Dict):
-        return {}
-    found: dict[str, str] = {}
-    for key, value in zip(node.keys, node.values, strict=True):
-        if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
-            found[str(key.value)] = str(value.value)
-    return found
+def lazy_table(node: ast.stmt) -> dict[str, str] | None:
+    """Return {name: module} of `__getattr__, __dir__ = lazy_names(globals(), {module: (name, ...)})`, None for anything else."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets)],
+            value=ast.Call(
+                func=ast.Name(id="lazy_names"), args=[ast.Call(func=ast.Name(id="globals")), ast.Dict() as found]
+            ),
+        ) if {ast.unparse(target) for target in targets} == LAZY_FUNCTIONS:
+            modules, names = literal_names(found), [literal_names(value) for value in found.values]
+            if modules is not None and None not in names:
+                return {name: module for module, shown in zip(modules, names, strict=True) for name in shown or ()}
+    return None
+
+
+def lazy_names_of(body: list[ast.stmt]) -> dict[str, str]:
+    """Return {name: module} of all names that a face looks up."""
+    guards = [node for node in body if isinstance(node, ast.If) and is_type_checking(node.test)]
+    return {
+        name: module for node in guards for child in node.orelse for name, module in (lazy_table(child) or {}).items()
+    }
 
 
 def imported_names(nodes: list[ast.stmt]) -> dict[str, str]:
@@ -80,21 +92,15 @@ def runs(nodes: list[ast.stmt]) -> Iterator[str]:
     """Yield what a face should not do: anything but imports, `__all__` and the lazy lookup."""
     for node in nodes:
         name, value = assigned(node)
-        is_lazy_guard = (
-            isinstance(node, ast.If)
-            and isinstance(node.test, ast.UnaryOp)
-            and is_type_checking(node.test.operand)
-            and all(isinstance(child, ast.FunctionDef) and child.name in LAZY_FUNCTIONS for child in node.body)
-        )
-        is_types_guard = (
+        is_lazy = (
             isinstance(node, ast.If)
             and is_type_checking(node.test)
             and all(isinstance(child, ast.Import | ast.ImportFrom) for child in node.body)
+            and all(lazy_table(child) is not None for child in node.orelse)
         )
-        is_constant = name == "TYPE_CHECKING" and isinstance(value, ast.Constant)
-        is_names = name in {"__all__", LAZY_TABLE} and literal_names(value) is not None
+        is_names = name == "__all__" and literal_names(value) is not None
         is_import = isinstance(node, ast.Import | ast.ImportFrom)
-        if not (is_import or is_names or is_constant or is_lazy_guard or is_types_guard):
+        if not (is_import or is_names or is_lazy):
             yield f"line {node.lineno} runs something: {ast.unparse(node).splitlines()[0]}"
 
 
@@ -133,18 +139,17 @@ def mismatches(body: list[ast.stmt], shown: list[str]) -> list[str]:
     for_types = imported_names(
         [child for node in body if isinstance(node, ast.If) and is_type_checking(node.test) for child in node.body]
     )
-    lazy = {
+    lazy = lazy_names_of(body)
+    ours = {
         name: module
-        for node in body
-        if assigned(node)[0] == LAZY_TABLE
-        for name, module in table(assigned(node)[1]).items()
+        for name, module in (loaded | for_types).items()
+        if module.startswith("greenroom.") and module != LAZY_MODULE
     }
-    ours = {name: module for name, module in (loaded | for_types).items() if module.startswith("greenroom.")}
     found = [f"__all__ shows {name}, which is not there" for name in shown if name not in loaded and name not in lazy]
     found += [f"{name} is imported and not in __all__" for name in ours if name not in shown]
-    found += [f"{name} is in {LAZY_TABLE} and not in __all__" for name in lazy if name not in shown]
+    found += [f"{name} is looked up and not in __all__" for name in lazy if name not in shown]
     found += [
-        f"{name} comes from {module!r} in {LAZY_TABLE}, and under TYPE_CHECKING from {for_types.get(name)!r}"
+        f"{name} is looked up in {module!r}, and comes under TYPE_CHECKING from {for_types.get(name)!r}"
         for name, module in lazy.items()
         if for_types.get(name) != module
     ]
@@ -194,25 +199,15 @@ __all__ = ["LIMIT", "Actor", "now", "spawn"]
 '''
 GOOD_LAZY: Final = '''"""Actors."""
 
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 from greenroom._version import __version__
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from greenroom.actors import Actor
-
-_MODULE_OF: "Mapping[str, str]" = {"Actor": "greenroom.actors"}
+else:
+    __getattr__, __dir__ = lazy_names(globals(), {"greenroom.actors": ("Actor",)})
 
 __all__ = ["Actor", "__version__"]
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        return 1
-
-    def __dir__() -> list[str]:
-        return []
 '''
 
 
@@ -245,11 +240,12 @@ def test_a_fault_in_a_face_is_found(old: str, new: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('"greenroom.actors"}', '"greenroom.agents"}', "Actor comes from 'greenroom.agents' in _MODULE_OF"),
-        ('"Actor": "greenroom.actors"', "", "__all__ shows Actor, which is not there"),
-        ('"Actor": "greenroom.actors"', "", "Actor is for type checkers only"),
-        ('["Actor", "__version__"]', '["__version__"]', "Actor is in _MODULE_OF and not in __all__"),
-        ("def __dir__", "def __len__", "line 15 runs something"),
+        ('"greenroom.actors":', '"greenroom.agents":', "Actor is looked up in 'greenroom.agents', and comes under"),
+        ('"greenroom.actors": ("Actor",)', "", "__all__ shows Actor, which is not there"),
+        ('"greenroom.actors": ("Actor",)', "", "Actor is for type checkers only"),
+        ('["Actor", "__version__"]', '["__version__"]', "Actor is looked up and not in __all__"),
+        ("__getattr__, __dir__", "__getattr__, __len__", "line 6 runs something"),
+        ("globals(), {", "globals(), spam | {", "line 6 runs something"),
     ],
 )
 def test_a_fault_in_a_lazy_face_is_found(old: str, new: str, sentence: str) -> None:

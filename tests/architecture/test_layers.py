@@ -44,14 +44,15 @@ def import_graph(modules: Mapping[str, str]) -> dict[str, set[str]]:
 
     A `from folder import name` needs the face of the folder, or the inner module if `name` is one. That Python loads the
     face of a folder before its inner modules is not counted, else every face would be in a ring with what it shows.
-    Imports for type checkers are not counted either: they do not run, and the floors hold them all the same.
+    Imports for type checkers are not counted either: they do not run, and the floors hold them all the same. Those of a face
+    that looks its names up stand for what it imports later, so they count.
     """
     graph: dict[str, set[str]] = {module: set() for module in modules}
     for module, source in modules.items():
         for each in imports(source):
             inner = f"{each.module}.{each.name}"
             needed = inner if each.name is not None and inner in modules else each.module
-            if needed in modules and not each.is_for_types:
+            if needed in modules and (not each.is_for_types or "lazy_names(" in source):
                 graph[module].add(needed)
     return graph
 

@@ -187,8 +187,8 @@ def arrows() -> Mapping[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for module, source in sources().items():
         here = folder(module)
-        if here and here not in ("__main__", "_exit_signals", "_version"):
-            found.setdefault(here, set()).update(imported_folders(source) - {here, "", "_version"})
+        if here and here not in ("__main__", "_exit_signals", "_lazy_names", "_version"):
+            found.setdefault(here, set()).update(imported_folders(source) - {here, "", "_lazy_names", "_version"})
     return {here: frozenset(there) for here, there in found.items()}
 
 

@@ -16,7 +16,7 @@ __all__ = ["at_once", "pytest_collection_modifyitems", "virtual_time"]
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry servers at once: as often, but without the seconds in between, which pass in real time."""
-    monkeypatch.setattr("greenroom.mcp._server_lifecycle.BACKOFF", Backoff(first_s=0.001, cap_s=0.001))
+    monkeypatch.setattr("greenroom.mcp._connection.BACKOFF", Backoff(first_s=0.001, cap_s=0.001))
 
 
 @pytest.fixture

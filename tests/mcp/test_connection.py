@@ -32,9 +32,10 @@ from greenroom.mcp import (
     start_servers,
     step,
 )
+from greenroom.mcp._connection import plan_retry
 from greenroom.mcp._events import STATUS_EVENTS, McpEvent
 from greenroom.mcp._peer import ToolInfo
-from greenroom.mcp._server_lifecycle import TRANSITIONS, plan_retry
+from greenroom.mcp._server_lifecycle import TRANSITIONS
 from greenroom.mcp._server_sources import DisabledServer
 from greenroom.mcp._server_view import FOLDS, McpView
 from greenroom.supervisor import open_runtime

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from greenroom.core import IllegalTransition
 from greenroom.mailbox import Lane
 from greenroom.teams import MemberStatus
-from greenroom.teams._team_protocol import IdleReason
+from greenroom.teams._idle_reasons import IdleReason
 from greenroom.teams._teammate_status import (
     LANE_OF,
     TRANSITIONS,

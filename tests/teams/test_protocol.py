@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from greenroom.teams._idle_reasons import IdleReason
 from greenroom.teams._protocol_json import (
     InboxEntry,
     WireProblem,
@@ -28,7 +29,6 @@ from greenroom.teams._team_protocol import (
     AskShutdown,
     CallDecision,
     IdleNotification,
-    IdleReason,
     PermissionRequest,
     PermissionResponse,
     PlanApprovalResponse,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, final
 
 import attrs
 
 from greenroom.actors import Request
+from greenroom.agents.compaction._triggers import CompactionTrigger
 from greenroom.core import PeerError, UsageError
 from greenroom.core.validation import checked, read_switch
 from greenroom.models import Message, TextBlock
@@ -27,13 +27,6 @@ MAX_REFILLS: Final = 3
 """Compactions in a row after which the very next request was at the limit again."""
 VERBATIM_CHARS: Final = 20_000
 """Maximum number of characters that survive word for word."""
-
-
-class CompactionTrigger(StrEnum):
-    """The reason of a compaction."""
-
-    MANUAL = "manual"
-    AUTO = "auto"
 
 
 @final

@@ -19,12 +19,12 @@ from greenroom.agents.compaction._compaction import (
     Compacted,
     CompactionBlocked,
     CompactionFailed,
-    CompactionTrigger,
     beginning_after,
     said_in_this_turn,
     summary_directive,
     summary_in,
 )
+from greenroom.agents.compaction._triggers import CompactionTrigger
 from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, CompactBegan, CompactEnded
 from greenroom.agents.review import call_lines
 from greenroom.core import ProviderError, UsageError

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
+from greenroom.core import frozen
 from greenroom.core.texts import fields
 from greenroom.models import Usage
 from greenroom.tasks import Progress
@@ -21,7 +22,7 @@ REPORT_CHARACTERS: Final = 32_000
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ToolStats:
     """Statistics of a child's work."""
 
@@ -35,7 +36,7 @@ class ToolStats:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Completed:
     """The child has ended, and this is its report."""
 
@@ -79,7 +80,7 @@ class Completed:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AsyncLaunched:
     """The child runs in the background."""
 
@@ -109,7 +110,7 @@ class AsyncLaunched:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateSpawned:
     """A teammate has joined."""
 
@@ -130,7 +131,7 @@ class TeammateSpawned:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class RemoteLaunched:
     """The child runs on a remote host."""
 

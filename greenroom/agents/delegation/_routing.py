@@ -20,7 +20,7 @@ from greenroom.agents._definition import AgentDefinition
 from greenroom.agents.definitions import GENERAL_PURPOSE, WORKER, plain_type
 from greenroom.agents.delegation._input import REMOTE, AgentCall
 from greenroom.agents.delegation._situation import Situation
-from greenroom.core import UsageError
+from greenroom.core import UsageError, frozen
 from greenroom.tools import ToolError
 
 FORK: Final = "fork"
@@ -61,7 +61,7 @@ class SpawnRefused(ToolError):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateRoute:
     """A teammate joins; the call's folder, worktree and model are chosen where it is started."""
 
@@ -73,7 +73,7 @@ class TeammateRoute:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ForkRoute:
     """The caller is forked."""
 
@@ -82,7 +82,7 @@ class ForkRoute:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class NamedRoute:
     """An agent of a type starts with the task and nothing else."""
 
@@ -93,7 +93,7 @@ class NamedRoute:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class RemoteRoute:
     """An agent of a type starts on a remote host, and is not waited for."""
 

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias, final
 import attrs
 
 from greenroom.agents.definitions import Definitions
+from greenroom.core import frozen
 
 MAX_DEPTH: Final = 3
 MAX_RUNNING: Final = 20
@@ -17,7 +18,7 @@ ForkSetting: TypeAlias = Literal["off", "when_type_omitted", "explicit"]
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Caller:
     """The agent that makes the call."""
 
@@ -36,7 +37,7 @@ class Caller:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class DelegationLimits:
     """The limits of delegation, and how much of them is used up."""
 
@@ -53,7 +54,7 @@ class DelegationLimits:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Teams:
     """The team of the session."""
 
@@ -66,7 +67,7 @@ class Teams:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class Situation:
     """Everything that the routing of a call depends on."""
 

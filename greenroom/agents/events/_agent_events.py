@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final, TypeAlias, final
 
-import attrs
-
 from greenroom.actors import EndState, State
-from greenroom.agents.compaction._compaction import CompactionTrigger
-from greenroom.core import Event, Level, OneOf
+from greenroom.agents.compaction._triggers import CompactionTrigger
+from greenroom.core import Event, Level, OneOf, frozen
 
 COMPLETED: Final = State.COMPLETED.value
 FAILED: Final = State.FAILED.value
@@ -17,7 +15,7 @@ KILLED: Final = State.KILLED.value
 _Reviewed: TypeAlias = Annotated[str, OneOf("allowed", "blocked", "failed")]
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _AgentEvent(Event):
     level: ClassVar[Level] = Level.TURNS
 
@@ -28,7 +26,7 @@ class _AgentEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AgentDefined(Event):
     """An actor is an agent of this definition."""
 
@@ -53,7 +51,7 @@ class AgentDefined(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ModelBegan(_AgentEvent):
     """A request went to the model."""
 
@@ -64,7 +62,7 @@ class ModelBegan(_AgentEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ModelEnded(_AgentEvent):
     """The answer is there, or will never be."""
 
@@ -87,7 +85,7 @@ class ModelEnded(_AgentEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ModelRetried(_AgentEvent):
     """An attempt at a request failed for a passing reason, and another one follows a wait."""
 
@@ -106,7 +104,7 @@ class ModelRetried(_AgentEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ToolBegan(_AgentEvent):
     """A tool call runs."""
 
@@ -121,7 +119,7 @@ class ToolBegan(_AgentEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ToolEnded(_AgentEvent):
     """A tool call has its result."""
 
@@ -140,7 +138,7 @@ class ToolEnded(_AgentEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AgentSpoke(_AgentEvent):
     """The agent ended a turn with text."""
 
@@ -150,7 +148,7 @@ class AgentSpoke(_AgentEvent):
     """The beginning of the text, in at most 200 characters; the transcript has it all."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _CallEvent(_AgentEvent):
     call: str
     """The model's id of the call."""
@@ -159,7 +157,7 @@ class _CallEvent(_AgentEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionAsked(_CallEvent):
     """A call waits for somebody's answer."""
 
@@ -170,7 +168,7 @@ class PermissionAsked(_CallEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionAnswered(_CallEvent):
     """A question has its answer, or will never have one."""
 
@@ -183,7 +181,7 @@ class PermissionAnswered(_CallEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionDenied(_CallEvent):
     """A call was not run; the model reads why."""
 
@@ -194,7 +192,7 @@ class PermissionDenied(_CallEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class CallDeferred(_CallEvent):
     """A hook wants the program to decide later about a call; the turn ends with it open."""
 
@@ -202,7 +200,7 @@ class CallDeferred(_CallEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionReviewed(_CallEvent):
     """The reviewer of auto mode has looked at a call."""
 
@@ -214,14 +212,14 @@ class PermissionReviewed(_CallEvent):
     """Why it is not allowed, in at most 500 characters; may be empty where it is."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _ForkEvent(_AgentEvent):
     purpose: str
     """The purpose of the run."""
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ForkBegan(_ForkEvent):
     """A run beside the conversation began; its model requests name this event as their parent."""
 
@@ -229,7 +227,7 @@ class ForkBegan(_ForkEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ForkEnded(_ForkEvent):
     """A run beside the conversation is over; the conversation does not know of it."""
 
@@ -245,14 +243,14 @@ class ForkEnded(_ForkEvent):
     """Class and text of the error, if it failed."""
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _CompactEvent(_AgentEvent):
     trigger: Annotated[str, OneOf(*CompactionTrigger)]
     """`auto` or `manual`."""
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class CompactBegan(_CompactEvent):
     """A conversation is to be compacted."""
 
@@ -263,7 +261,7 @@ class CompactBegan(_CompactEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class CompactEnded(_CompactEvent):
     """A conversation was compacted, or is as it was."""
 
@@ -280,7 +278,7 @@ class CompactEnded(_CompactEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AgentNoticed(Event):
     """Something that people should see, such as what a hook has to say."""
 
@@ -293,7 +291,7 @@ class AgentNoticed(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AgentSummarized(Event):
     """A model has said in a few words what an agent is doing."""
 
@@ -305,7 +303,7 @@ class AgentSummarized(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AgentReviewed(Event):
     """The reviewer of auto mode has looked at what an agent did, before its report goes to the agent that asked for it."""
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Final, ParamSpec, Protocol, TypeVar, final
 
 import attrs
-import trio
 
 from greenroom.core._local_paths import make_private_folder, open_private
 from greenroom.core.ports._ids import Ids, SystemIds
@@ -107,6 +106,8 @@ class SystemClock:
 
     def bind(self) -> Callable[[], float]:
         """Return the reader of the clock of the current Trio run."""
+        import trio
+
         return trio.lowlevel.current_clock().current_time
 
     def wall(self) -> datetime:
@@ -229,6 +230,8 @@ class ThreadBlocking:
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `function` in a worker thread."""
+        import trio
+
         return await trio.to_thread.run_sync(lambda: function(*args, **kwargs), abandon_on_cancel=False)
 
 
@@ -240,6 +243,8 @@ class InlineBlocking:
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `function` here, after one checkpoint."""
+        import trio
+
         await trio.lowlevel.checkpoint()
         return function(*args, **kwargs)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Final
 
-from greenroom.session.record._resume import DELETED
+from greenroom.session.record._transcript_names import DELETED
 
 KEPT: Final = timedelta(days=7)
 """How long a former journal is kept."""

@@ -15,10 +15,11 @@ import attrs
 
 from greenroom.core import Event, IllegalTransition, UsageError, field_names
 from greenroom.gateway.record._gateway_events import EVENTS, GatewaySnapshot
+from greenroom.gateway.record._journal_owner import is_gateways
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._rows import COMPLETION
 from greenroom.session import SessionBegan
-from greenroom.trace import JOURNAL, Entry, UnknownEvent, find_run, read_journal
+from greenroom.trace import JOURNAL, Entry, UnknownEvent, read_journal
 
 SHORTEST: Final = 8
 """Characters of an id that are enough to name it."""
@@ -36,11 +37,6 @@ _CHANGING: Final = frozenset(
     }
 )
 """Fields that differ from run to run although nothing is different."""
-
-
-def is_gateways(entries: Sequence[Entry]) -> bool:
-    """Return True if a journal is that of a gateway."""
-    return any(entry.kind in {"gateway.begin", "gateway.snapshot"} for entry in entries)
 
 
 # --- its state at a moment --------------------------------------------------------------------------------------------
@@ -67,30 +63,23 @@ def record_sections(entries: Sequence[Entry]) -> Mapping[str, Mapping[str, Any]]
 # --- the journals of its sessions -------------------------------------------------------------------------------------
 
 
-def find_journal(run: str, runs: Path) -> Path:
-    """Return a journal file: as `find_run`, or `STATE/ID` for the session of a gateway.
+def find_session_journal(state: Path, name: str) -> Path:
+    """Return the journal of a session of a gateway.
 
     Args:
-        run: As for `find_run`; or the state folder of a gateway and, behind a slash, the id of a run or of a session, or its beginning, or
-            a session key.
-        runs: The folder of runs.
+        state: The state folder of the gateway.
+        name: The id of a run or of a session, or its beginning, or a session key.
 
     Raises:
         UsageError: It does not exist.
         JournalError: The gateway's journal cannot be read.
     """
-    try:
-        return find_run(run, runs)
-    except UsageError:
-        state, _, name = run.rpartition("/")
-        if not name or not (Path(state) / JOURNAL).is_file():
-            raise
-    entries = read_journal(Path(state) / JOURNAL, EVENTS).entries
+    entries = read_journal(state / JOURNAL, EVENTS).entries
     found = {place for id_, place in _session_places(entries) if id_ == name}
     found = found or {
         place for id_, place in _session_places(entries) if len(name) >= SHORTEST and id_.startswith(name)
     }
-    places = sorted(Path(state) / place / JOURNAL for place in found)
+    places = sorted(state / place / JOURNAL for place in found)
     if len(places) == 1 and places[0].is_file():
         return places[0]
     if not places or len(places) == 1:

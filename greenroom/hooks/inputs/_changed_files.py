@@ -8,12 +8,13 @@ from typing import ClassVar, final
 
 import attrs
 
+from greenroom.core import frozen
 from greenroom.hooks._event_table import HookEvent
 from greenroom.hooks.inputs._encoding import HookInput
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeCreateInput(HookInput):
     """A worktree is requested; the hook creates it in place of git."""
 
@@ -23,7 +24,7 @@ class WorktreeCreateInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class WorktreeRemoveInput(HookInput):
     """A worktree that a hook created is no longer needed."""
 
@@ -33,7 +34,7 @@ class WorktreeRemoveInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ConfigChangeInput(HookInput):
     """A settings file was edited and is about to be applied."""
 
@@ -46,7 +47,7 @@ class ConfigChangeInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class CwdChangedInput(HookInput):
     """A call changed the folder for an agent's next commands: a command, `EnterWorktree` or `ExitWorktree`."""
 
@@ -57,7 +58,7 @@ class CwdChangedInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class DirectoryAddedInput(HookInput):
     """A working folder was added while the session runs; its hooks are not awaited."""
 
@@ -70,7 +71,7 @@ class DirectoryAddedInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class FileChangedInput(HookInput):
     """A watched file was created, changed or removed, by any process."""
 
@@ -87,7 +88,7 @@ class FileChangedInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class InstructionsLoadedInput(HookInput):
     """An agent has loaded a file of instructions."""
 

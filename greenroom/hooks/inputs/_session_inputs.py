@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-import attrs
-
+from greenroom.core import frozen
 from greenroom.hooks._event_table import HookEvent
 from greenroom.hooks.inputs._encoding import HookInput
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SessionStartInput(HookInput):
     """A session has started or resumed, or has just been compacted."""
 
@@ -26,7 +25,7 @@ class SessionStartInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SetupInput(HookInput):
     """A session was started with a setup request: `greenroom run --init`, `--init-only` or `--maintenance`."""
 
@@ -38,7 +37,7 @@ class SetupInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SessionEndInput(HookInput):
     """The session ends; its hooks share one short time limit."""
 
@@ -50,7 +49,7 @@ class SessionEndInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class UserPromptSubmitInput(HookInput):
     """A person sent a prompt; not for notices or for messages of teammates."""
 
@@ -60,7 +59,7 @@ class UserPromptSubmitInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class UserPromptExpansionInput(HookInput):
     """A person called a skill by `/name`; its text is about to replace the prompt."""
 
@@ -78,7 +77,7 @@ class UserPromptExpansionInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class NotificationInput(HookInput):
     """A person is asked about a call (`permission_prompt`), or a background agent has ended (`agent_completed`).
 
@@ -95,7 +94,7 @@ class NotificationInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PreCompactInput(HookInput):
     """A conversation is about to be compacted."""
 
@@ -108,7 +107,7 @@ class PreCompactInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PostCompactInput(HookInput):
     """A conversation has been compacted."""
 

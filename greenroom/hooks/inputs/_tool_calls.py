@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, final
 
-import attrs
-
+from greenroom.core import frozen
 from greenroom.hooks._event_table import HookEvent
 from greenroom.hooks.inputs._encoding import HookInput
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _ToolInput(HookInput):
     subject_field: ClassVar[str] = "tool_name"
 
@@ -21,7 +20,7 @@ class _ToolInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PreToolUseInput(_ToolInput):
     """A call is about to be judged and run."""
 
@@ -31,7 +30,7 @@ class PreToolUseInput(_ToolInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionRequestInput(_ToolInput):
     """A person is about to be asked whether a call may run."""
 
@@ -41,7 +40,7 @@ class PermissionRequestInput(_ToolInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PermissionDeniedInput(_ToolInput):
     """A call was denied without asking a person."""
 
@@ -52,7 +51,7 @@ class PermissionDeniedInput(_ToolInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PostToolUseInput(_ToolInput):
     """A call returned a result."""
 
@@ -64,7 +63,7 @@ class PostToolUseInput(_ToolInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PostToolUseFailureInput(_ToolInput):
     """A call failed. Not for a call that was cancelled."""
 
@@ -77,7 +76,7 @@ class PostToolUseFailureInput(_ToolInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class BatchedCall:
     """One call of a finished batch."""
 
@@ -89,7 +88,7 @@ class BatchedCall:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PostToolBatchInput(HookInput):
     """All calls of one message have their results."""
 

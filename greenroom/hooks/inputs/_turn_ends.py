@@ -7,6 +7,7 @@ from typing import ClassVar, Final, final
 
 import attrs
 
+from greenroom.core import frozen
 from greenroom.hooks._event_table import HookEvent
 from greenroom.hooks.inputs._encoding import HookInput
 
@@ -18,7 +19,7 @@ def _shorten(text: str) -> str:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class RunningTask:
     """A task of the session that is still running when the turn ends."""
 
@@ -36,7 +37,7 @@ class RunningTask:
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SessionCron:
     """A scheduled prompt of the session."""
 
@@ -46,7 +47,7 @@ class SessionCron:
     prompt: str
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _StopInput(HookInput):
     stop_hook_active: bool
     """True if a hook has already kept this turn from ending."""
@@ -56,7 +57,7 @@ class _StopInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class StopInput(_StopInput):
     """The agent has finished its turn. Not after an interrupt or an error of the provider."""
 
@@ -64,7 +65,7 @@ class StopInput(_StopInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SubagentStopInput(_StopInput):
     """A child has finished its turn."""
 
@@ -78,7 +79,7 @@ class SubagentStopInput(_StopInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class StopFailureInput(HookInput):
     """An error of the provider ended the turn."""
 
@@ -91,7 +92,7 @@ class StopFailureInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SubagentStartInput(HookInput):
     """A child is about to read its first prompt."""
 
@@ -102,7 +103,7 @@ class SubagentStartInput(HookInput):
     agent_type: str
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class _TaskInput(HookInput):
     task_id: str
     task_subject: str
@@ -112,7 +113,7 @@ class _TaskInput(HookInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskCreatedInput(_TaskInput):
     """An item was added to the board."""
 
@@ -120,7 +121,7 @@ class TaskCreatedInput(_TaskInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TaskCompletedInput(_TaskInput):
     """An item is about to be completed, by a call or because its owner ended a turn."""
 
@@ -131,7 +132,7 @@ class TaskCompletedInput(_TaskInput):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class TeammateIdleInput(HookInput):
     """A teammate is about to wait for mail."""
 

@@ -22,7 +22,8 @@ from greenroom.core.ports import SystemClock
 from greenroom.core.validation import checked
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._types import Delta, ModelRequest, Usage
+from greenroom.models._token_usage import Usage
+from greenroom.models._types import Delta, ModelRequest
 from greenroom.models._written_answers import estimate_usage
 from greenroom.models.budgets._pricing import Pricing
 

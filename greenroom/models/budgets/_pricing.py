@@ -13,7 +13,7 @@ import attrs
 
 from greenroom.core import UsageError
 from greenroom.core.validation import checked
-from greenroom.models._types import Usage
+from greenroom.models._token_usage import Usage
 from greenroom.models.choice._model_names import family_of
 
 _MILLION: Final = Decimal(1_000_000)

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from greenroom.core import Image, ProviderError, UsageError
+from greenroom.models._token_usage import Usage
 from greenroom.models._types import (
     Block,
     Delta,
@@ -29,7 +30,6 @@ from greenroom.models._types import (
     ToolSchema,
     ToolUseBlock,
     ToolUseStarted,
-    Usage,
     UsageDelta,
 )
 from greenroom.models.budgets._call_budget import BudgetExceeded, Spent

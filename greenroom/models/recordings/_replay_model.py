@@ -22,16 +22,8 @@ import trio
 from greenroom.core import UsageError
 from greenroom.models._answer_stream import AnswerStream
 from greenroom.models._model import ModelStream
-from greenroom.models._types import (
-    Block,
-    Delta,
-    ModelRequest,
-    ModelResponse,
-    StreamRestarted,
-    TextBlock,
-    Usage,
-    UsageDelta,
-)
+from greenroom.models._token_usage import Usage
+from greenroom.models._types import Block, Delta, ModelRequest, ModelResponse, StreamRestarted, TextBlock, UsageDelta
 from greenroom.models.recordings._plain_values import (
     JsonObject,
     block_of,

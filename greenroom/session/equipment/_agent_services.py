@@ -16,7 +16,8 @@ from greenroom.session.equipment._environment_text import branch_in
 from greenroom.session.equipment._file_watch import FileWatch
 from greenroom.session.equipment._hook_rules import HookRules
 from greenroom.session.record._file_rewind import looking_first
-from greenroom.session.record._resume import TRANSCRIPTS, transcript_name, transcript_opener
+from greenroom.session.record._resume import transcript_opener
+from greenroom.session.record._transcript_names import TRANSCRIPTS, transcript_name
 
 
 def hook_services(services: Services) -> HookServices:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, final
 import attrs
 
 from greenroom.agents import Appended
-from greenroom.core import Event, Record, Recorder
+from greenroom.core import Event, Record, Recorder, frozen
 from greenroom.hooks import HookUpdate
 from greenroom.session.assembly._host_ports import Hosted, Watch
 
@@ -21,7 +21,7 @@ MAX_EARLY: Final = 10_000
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MessageAppended(Event):
     """A message has become part of the conversation of an agent."""
 
@@ -32,7 +32,7 @@ class MessageAppended(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class MessageShown(Event):
     """Hooks of `MessageDisplay` have looked at a message of the main agent; it was appended with `is_shown_later`."""
 
@@ -43,7 +43,7 @@ class MessageShown(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AnswerPiece(Event):
     """A piece of a model's answer in a turn of an agent has arrived."""
 
@@ -54,7 +54,7 @@ class AnswerPiece(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class PromptTaken(Event):
     """The main agent has taken up a message of `session.send`."""
 
@@ -65,7 +65,7 @@ class PromptTaken(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class HookReported(Event):
     """The handler of a hook has started, made progress, or ended."""
 
@@ -76,7 +76,7 @@ class HookReported(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ElicitationCompleted(Event):
     """A user has completed what an MCP server asked for at a URL."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from greenroom.agents import ITEMS
 from greenroom.session.record._json_lines import objects_of
-from greenroom.session.record._resume import MAIN_FILE, TRANSCRIPTS
+from greenroom.session.record._transcript_names import MAIN_FILE, TRANSCRIPTS
 from greenroom.store import INBOX, stored_ids
 from greenroom.trace import CHECKS, Check, Entry, Fold, InboxRecord, Violation, check_inbox, check_journal, has_ended
 

@@ -23,7 +23,8 @@ from greenroom.core import Event, UsageError
 from greenroom.core.ports import Ports
 from greenroom.session.assembly._run_place import RunPlace
 from greenroom.session.record._json_lines import objects_of
-from greenroom.session.record._resume import TRANSCRIPTS, copy_conversation, load_agent, transcript_name
+from greenroom.session.record._resume import copy_conversation, load_agent
+from greenroom.session.record._transcript_names import TRANSCRIPTS, transcript_name
 from greenroom.session.schedules._schedule_events import EVENTS as SCHEDULE_EVENTS
 from greenroom.session.schedules._schedule_events import FOLDS as SCHEDULE_FOLDS
 from greenroom.session.schedules._schedule_events import EndedSchedule, SchedulesPaused, ScheduleView, end_of

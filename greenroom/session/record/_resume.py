@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, final
 
 import attrs
 
@@ -15,18 +15,9 @@ from greenroom.core.ports import Blocking, Disk, Ports
 from greenroom.core.validation import checked
 from greenroom.session._events import SessionTitled
 from greenroom.session.record._json_lines import objects_of
+from greenroom.session.record._transcript_names import DELETED, MAIN_FILE, TRANSCRIPTS, transcript_name
 from greenroom.store import Transcript, TranscriptHeader
 from greenroom.trace import JOURNAL, find_run
-
-TRANSCRIPTS: Final = "transcripts"
-MAIN_FILE: Final = "main.jsonl"
-DELETED: Final = ".deleted."
-"""Behind the name of a transcript that a gateway has archived; the time is behind it."""
-
-
-def transcript_name(agent_id: str, *, is_main: bool) -> str:
-    """Return the name of an agent's transcript in its run folder."""
-    return MAIN_FILE if is_main else f"agent-{agent_id}.jsonl"
 
 
 def find_session(run: Path | str, runs: Path) -> Path:

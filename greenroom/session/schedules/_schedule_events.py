@@ -11,12 +11,12 @@ from typing import Annotated, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event, OneOf
+from greenroom.core import Event, OneOf, frozen
 from greenroom.inbox import CronTimes, Schedule, read_cron, read_time_text, read_zone
 from greenroom.permissions import Mode
 
 
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleEvent(Event):
     """A fact about one schedule."""
 
@@ -25,7 +25,7 @@ class ScheduleEvent(Event):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleCreated(ScheduleEvent):
     """A prompt was scheduled."""
 
@@ -50,7 +50,7 @@ class ScheduleCreated(ScheduleEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleDeleted(ScheduleEvent):
     """A schedule was deleted."""
 
@@ -61,7 +61,7 @@ class ScheduleDeleted(ScheduleEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleMissed(ScheduleEvent):
     """Times passed without a prompt."""
 
@@ -78,7 +78,7 @@ class ScheduleMissed(ScheduleEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleDue(ScheduleEvent):
     """A prompt is due; it is handed in next."""
 
@@ -97,7 +97,7 @@ class ScheduleDue(ScheduleEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleFired(ScheduleEvent):
     """A prompt that is due was handed in."""
 
@@ -108,7 +108,7 @@ class ScheduleFired(ScheduleEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleReplaced(ScheduleEvent):
     """A prompt that nobody had read was withdrawn, because the next one is due."""
 
@@ -121,7 +121,7 @@ class ScheduleReplaced(ScheduleEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleExpired(ScheduleEvent):
     """A schedule has come to its end: its last time or its age."""
 
@@ -129,7 +129,7 @@ class ScheduleExpired(ScheduleEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleSetBack(ScheduleEvent):
     """The clock was corrected: the schedule counts from where it is now."""
 
@@ -140,7 +140,7 @@ class ScheduleSetBack(ScheduleEvent):
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class SchedulesPaused(Event):
     """No prompt is handed in as long as the budget of the session is spent."""
 
@@ -167,7 +167,7 @@ EVENTS: Final = (
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class ScheduleView:
     """One schedule, as its events tell of it."""
 
@@ -290,7 +290,7 @@ def set_back(before: ScheduleView | None, event: ScheduleSetBack) -> ScheduleVie
 
 
 @final
-@attrs.frozen
+@frozen
 class EndedSchedule:
     """A schedule that has ended, as it was before."""
 
