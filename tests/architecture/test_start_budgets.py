@@ -61,7 +61,7 @@ BUDGETS: Final = {
     ("--help",): Budget(libraries=HELP, folders=DOORS, modules=22),
     ("swarm", "--help"): Budget(libraries=HELP, folders=DOORS | {"trace"}, modules=25),
     ("replay", "--help"): Budget(libraries=HELP, folders=DOORS | {"replay", "trace"}, modules=28),
-    ("replay", HISTORY): Budget(libraries=PARSER | JOURNALS, folders=DOORS | READERS, modules=145),
+    ("replay", HISTORY): Budget(libraries=PARSER | JOURNALS, folders=DOORS | READERS, modules=155),
     ("run", "hello", "--model", "playbook"): Budget(
         libraries=PARSER | JOURNALS | TRIO | {"pathspec"}, folders=DOORS | frozenset(RUN), modules=610
     ),

@@ -13,16 +13,15 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import Event, IllegalTransition, UsageError, field_names
+from greenroom.core import Event, IllegalTransition, field_names
 from greenroom.gateway.record._gateway_events import EVENTS, GatewaySnapshot
 from greenroom.gateway.record._journal_owner import is_gateways
 from greenroom.gateway.record._registry import Registry
 from greenroom.gateway.record._rows import COMPLETION
+from greenroom.gateway.record._session_places import session_places
 from greenroom.session import SessionBegan
 from greenroom.trace import JOURNAL, Entry, UnknownEvent, read_journal
 
-SHORTEST: Final = 8
-"""Characters of an id that are enough to name it."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z")
 _STATS: Final = re.compile(r"^(Stats|Pairing code): .*$", re.MULTILINE)
@@ -63,55 +62,6 @@ def record_sections(entries: Sequence[Entry]) -> Mapping[str, Mapping[str, Any]]
 # --- the journals of its sessions -------------------------------------------------------------------------------------
 
 
-def find_session_journal(state: Path, name: str) -> Path:
-    """Return the journal of a session of a gateway.
-
-    Args:
-        state: The state folder of the gateway.
-        name: The id of a run or of a session, or its beginning, or a session key.
-
-    Raises:
-        UsageError: It does not exist.
-        JournalError: The gateway's journal cannot be read.
-    """
-    entries = read_journal(state / JOURNAL, EVENTS).entries
-    found = {place for id_, place in _session_places(entries) if id_ == name}
-    found = found or {
-        place for id_, place in _session_places(entries) if len(name) >= SHORTEST and id_.startswith(name)
-    }
-    places = sorted(state / place / JOURNAL for place in found)
-    if len(places) == 1 and places[0].is_file():
-        return places[0]
-    if not places or len(places) == 1:
-        raise UsageError(f"no journal: the gateway in {state} has no run, session id or session key {name!r}")
-    raise UsageError(
-        f"{name!r} names {len(places)} sessions of the gateway in {state}; give the id of a run or a session"
-    )
-
-
-def _session_places(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Return the run folders of sessions below the state folder, by everything that names them; of a key the newest."""
-    found: list[tuple[str, str]] = []
-    newest: dict[str, str] = {}
-    for entry in entries:
-        event = entry.event
-        if isinstance(event, GatewaySnapshot):
-            state = Registry.from_snapshot(event.state)
-            rows = [*state.runs.values(), *state.recent.values()]
-            found += [(row.id, _place(row.session, row.session_id)) for row in rows]
-            newest |= {row.key: row.session_id for row in state.sessions.values()}
-        elif entry.kind == "run.registered":
-            found.append((entry["run"], _place(entry["session"], entry["session_id"])))
-        elif entry.kind in {"session.made", "session.reset"}:
-            newest[entry["session"]] = entry["session_id"]
-            found.append((entry["session_id"], _place(entry["session"], entry["session_id"])))
-    return [*found, *((key, _place(key, id_)) for key, id_ in newest.items())]
-
-
-def _place(key: str, session_id: str) -> str:
-    return f"agents/{key.split(':')[1]}/sessions/{session_id}"
-
-
 def session_journals(
     states: tuple[Path, Path], entries: tuple[Sequence[Entry], Sequence[Entry]], label: str
 ) -> list[tuple[Path, Sequence[Entry]]]:
@@ -126,7 +76,7 @@ def session_journals(
     for state, own in zip(states, entries, strict=True):
         names = _Names(own)
         keys = {names.rename(key): key for key in names.keys.values()}
-        place = state / dict(_session_places(own)).get(keys.get(label, ""), "nowhere")
+        place = state / dict(session_places(own)).get(keys.get(label, ""), "nowhere")
         if (place / JOURNAL).is_file():
             found.append((place, [_without_folder(entry) for entry in read_journal(place / JOURNAL, EVENTS).entries]))
     return found if len(found) == len(states) else []
