@@ -141,7 +141,7 @@ async def test_circle_of_waits_is_refused_at_once(autojump_clock: MockClock) -> 
 
         nursery.start_soon(forever)
         await trio.testing.wait_all_tasks_blocked()
-        with pytest.raises(WaitsInCircle):
+        with pytest.raises(WaitsInCircle), trio.fail_after(60):
             await lanes.lend(second, ["a"], trio.sleep_forever)
         nursery.cancel_scope.cancel()
 
