@@ -228,7 +228,8 @@ def test_a_report_that_cannot_be_written_is_said_and_fails(tmp_path: Path, capsy
     out, err = capsys.readouterr()
     assert err == ""
     assert "Report: none was written" in out
-    assert "Why:    " in out
+    assert "Why:    the report could not be written: report.md in the run folder is not a file" in out
+    assert "1 teammate and a lead in " in out
 
 
 def test_every_view_is_a_view() -> None:
