@@ -112,7 +112,7 @@ class LiveView:
         print(printable(opening.text), flush=True)
         kind = "rules, no language model" if opening.is_rule_based else opening.model
         self._story = SwarmStory(
-            f"{printable(Path(opening.folder).name or opening.folder)}: {opening.mates} teammates and a lead ({kind})",
+            f"{printable(Path(opening.folder).name or opening.folder)}: {opening.team} ({kind})",
             is_priced=not opening.is_rule_based,
         )
         self._story.note(opening.hint)

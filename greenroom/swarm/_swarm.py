@@ -375,12 +375,21 @@ def _state_of(run: _Run, exit_code: int | None) -> str:
     return "done" if run.completed == len(run.board) else "incomplete"
 
 
+def _without_report(folder: Path) -> str:
+    """Return why a run has no report, as far as its folder tells."""
+    if (folder / REPORT).exists():
+        return f"the report could not be written: {REPORT} in the run folder is not a file"
+    if not os.access(folder, os.W_OK):
+        return "the report could not be written: no permission to write into the run folder"
+    return "the lead wrote no report"
+
+
 def _summary(state: str, run: _Run, opening: SwarmOpening, options: SwarmOptions, *, duration_s: float) -> Summary:
     folder = run.folder
     assert folder is not None
     error = run.error
     if not error and state == "failed":
-        error = "the lead wrote no report"
+        error = _without_report(folder)
     if not error and state == "incomplete":
         error = run.held_back
     report = next((folder / name for name in (REPORT, PARTIAL_REPORT) if (folder / name).is_file()), None)

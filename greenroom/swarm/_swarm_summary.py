@@ -42,6 +42,11 @@ class SwarmOpening:
         return f"greenroom swarm: model {self.model} ({kind})"
 
     @property
+    def team(self) -> str:
+        """The size of the team."""
+        return f"{self.mates} {'teammate' if self.mates == 1 else 'teammates'} and a lead"
+
+    @property
     def hint(self) -> str:
         """The second line: what to do for a better answer, or what this one costs."""
         if self.is_rule_based:

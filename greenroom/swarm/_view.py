@@ -69,7 +69,7 @@ class LinesView:
         """Print the first lines."""
         _print(opening.text)
         _print(f"greenroom swarm: {opening.hint}")
-        _print(f"greenroom swarm: {opening.mates} teammates and a lead in {printable(opening.folder, 4_096)}")
+        _print(f"greenroom swarm: {opening.team} in {printable(opening.folder, 4_096)}")
 
     async def watch(self, session: Session, stream: EventStream) -> None:
         """Print a line for each event that matters, and one now and then while a model lets an agent wait."""

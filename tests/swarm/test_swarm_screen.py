@@ -176,13 +176,16 @@ async def test_a_resumed_run_is_shown_with_what_was_done_before(tmp_path: Path) 
         whole.take(entry.seq, entry.t, entry.event)
     last = text.entries[-1].seq
 
+    def items(story: SwarmStory) -> list[tuple[object, ...]]:
+        return [(card.id, card.subject, card.column, card.owner, card.returns) for card in story.picture().cards]
+
     await fold_earlier(story, tmp_path, last + 1, 1_000.0)
-    assert story.picture().cards == whole.picture().cards != ()
+    assert items(story) == items(whole) != []
     story.take(last + 1, 1_000.5, SessionBegan(session="s", model="m", cwd="/"))
     await fold_earlier(story, tmp_path, last + 2, 1_001.0)
 
     now = story.picture()
-    assert (now.cards, now.agents, now.questions, now.state) == (whole.picture().cards, (), (), "running")
+    assert (items(story), now.agents, now.questions, now.state) == (items(whole), (), (), "running")
     assert now.elapsed_s == pytest.approx(whole.last_s + 0.5)
     assert now.notes[-1].text == "resumed in a new process: items and findings are as they were"
     await fold_earlier(SwarmStory(), tmp_path / "missing", 9, 0.0)
@@ -225,7 +228,8 @@ def test_a_report_that_cannot_be_written_is_said_and_fails(tmp_path: Path, capsy
     out, err = capsys.readouterr()
     assert err == ""
     assert "Report: none was written" in out
-    assert "Why:    " in out
+    assert "Why:    the report could not be written: report.md in the run folder is not a file" in out
+    assert "1 teammate and a lead in " in out
 
 
 def test_every_view_is_a_view() -> None:

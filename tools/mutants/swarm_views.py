@@ -206,7 +206,7 @@ SWARM_VIEWS: Final = (
         "a resumed run begins with an empty board",
         ("S-resumed",),
         "greenroom.swarm._event_reader",
-        "                story.take(entry.seq, entry.t, entry.event)\n",
+        "                story.take(entry.seq, t + entry.t - first_t, entry.event)\n",
         "                story.last_event = entry.seq\n",
         tests=_SCREEN,
     ),

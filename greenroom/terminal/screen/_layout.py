@@ -189,7 +189,8 @@ def _progress(picture: SwarmPicture, width: int, look: ScreenLook) -> ScreenLine
     most = width - len(words) - 9
     fate = f"lost: item {', '.join(picture.lost)}" if picture.lost else "nothing lost"
     faults = attrs.astuple(picture.totals.survived)[:-2]  # restarts and returned items are no faults
-    forms = (f"survived {survived}; {fate} ", f"{survived}; {fate} ", f"{sum(faults)} faults; {fate} ", f"{fate} ")
+    many = f"{sum(faults)} faults; {fate} "
+    forms = (f"survived {survived}; {fate} ", f"{survived}; {fate} ", f"survived {many}", many, f"{fate} ")
     lost = next((f" {form}" for form in forms if len(form) < most), "") if survived else ""
     room = max(8, min(40, width - len(words) - len(lost) - 1))
     full = room * done // items if items else 0
