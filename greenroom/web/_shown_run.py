@@ -118,7 +118,9 @@ class ShownRun:
         before = self.standing
         is_folded = self._moments.fold_on(len(self.index))
         now_s = trio.current_time()
-        if not is_more and now_s - self._lock_s >= LOCK_S:
+        if is_more:
+            self._is_written = True  # somebody writes: a run that was broken off is resumed
+        elif now_s - self._lock_s >= LOCK_S:
             self._lock_s = now_s
             self._is_written = read_lock(self._journal.parent)[0] is not LockState.FREE
         if is_more or is_folded or self.standing is not before:
