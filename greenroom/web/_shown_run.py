@@ -111,12 +111,12 @@ class ShownRun:
 
     def step(self) -> bool:
         """Read and fold a slice; return False if there was nothing new."""
+        before = self.standing
         try:
             is_more = self.index.grow()
-        except JournalError:
-            is_more = False
-        before = self.standing
-        is_folded = self._moments.fold_on(len(self.index))
+            is_folded = self._moments.fold_on(len(self.index))
+        except JournalError:  # it cannot be read now; what was read stays
+            is_more = is_folded = False
         now_s = trio.current_time()
         if is_more:
             self._is_written = True  # somebody writes: a run that was broken off is resumed
