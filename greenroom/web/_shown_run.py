@@ -6,7 +6,7 @@ is known of the first events is shown while the rest is read. Rule 3: a run that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +21,7 @@ from greenroom.session import FOLDS, SessionBegan
 from greenroom.trace import (
     TRANSCRIPTS,
     ColumnedWorld,
+    Entry,
     FileState,
     LockState,
     Moments,
@@ -78,7 +79,7 @@ class ShownRun:
         if self.index.header is None:
             raise JournalError(str(journal), "not a journal: it has no whole header line")
         self._world = ColumnedWorld(FOLDS, EVENTS)
-        self._moments = Moments(self.index.entries, self._world)
+        self._moments = Moments(self._entries, self._world)
         self._transcripts: dict[str, str] = {}
         self._talks: dict[str, TimedLines] = {}
         self._facts: dict[str, Any] = {}
@@ -110,16 +111,16 @@ class ShownRun:
 
     def step(self) -> bool:
         """Read and fold a slice; return False if there was nothing new."""
+        before = self.standing
         try:
             is_more = self.index.grow()
-        except JournalError:
-            is_more = False
-        before = self.standing
-        is_folded = self._moments.fold_on(len(self.index))
-        if is_folded:
-            self._look_for_facts()
+            is_folded = self._moments.fold_on(len(self.index))
+        except JournalError:  # it cannot be read now; what was read stays
+            is_more = is_folded = False
         now_s = trio.current_time()
-        if not is_more and now_s - self._lock_s >= LOCK_S:
+        if is_more:
+            self._is_written = True  # somebody writes: a run that was broken off is resumed
+        elif now_s - self._lock_s >= LOCK_S:
             self._lock_s = now_s
             self._is_written = read_lock(self._journal.parent)[0] is not LockState.FREE
         if is_more or is_folded or self.standing is not before:
@@ -130,8 +131,7 @@ class ShownRun:
     def read_all(self) -> None:
         """Read and fold what there is now. It blocks."""
         while self.index.grow() or self._moments.fold_on(len(self.index)):
-            if self._looked_for < self._moments.folded:
-                self._look_for_facts()
+            pass
         self._is_written = read_lock(self._journal.parent)[0] is not LockState.FREE
 
     def agents(self) -> list[str]:
@@ -152,9 +152,15 @@ class ShownRun:
                 if isinstance(subject.after, MailboxView):
                     yield position, numbers[subject.subject], subject.after
 
-    def _look_for_facts(self) -> None:
-        entries = self.index.entries(self._looked_for, self._moments.folded)
-        self._looked_for = self._moments.folded
+    def _entries(self, begin: int, end: int) -> list[Entry]:
+        """Read entries; of those that are read for the first time, note what is told of the whole run."""
+        entries = self.index.entries(begin, end)
+        if begin == self._looked_for:
+            self._looked_for = end
+            self._note_facts(entries)
+        return entries
+
+    def _note_facts(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             self._ending.look(entry.kind, entry.event.actor, is_supervised=bool(entry.get("supervisor", "?")))
             if entry.kind == "agent.defined":

@@ -218,3 +218,23 @@ async def test_damaged_and_foreign_journals_are_shown_as_far_as_they_are_sound(t
     assert (run["damaged_lines"], "line 51" in run["damage"]) == (1, True)
     assert [row["run"] for row in runs["runs"]] == [RUN]
     assert (status, "cannot be read" in said["error"]) == (404, True)
+
+
+async def test_a_run_that_is_removed_or_cut_while_it_is_shown_is_told_and_the_next_request_is_answered(
+    tmp_path: Path,
+) -> None:
+    removed, cut = make_run(tmp_path), make_run(tmp_path, run="20261120-225104-aaaaaa")
+    async with open_recorded_page(removed) as page:
+        for journal, standing in ((removed, "vanished"), (cut, "replaced")):
+            async with live(page) as socket:
+                await socket.send_message(json.dumps({"run": journal.parent.name, "has": {}}))
+                held = Unpacked()
+                await receive_events(socket, held, len(RECORDED) - 1)
+                if journal is removed:
+                    journal.unlink()
+                else:
+                    journal.write_bytes(b"".join(RECORDED[:20]))
+                with trio.fail_after(20):
+                    while (await receive_rows(socket, held))["standing"] != standing:
+                        pass
+        assert (await ask(page, "runs"))[0] == 200

@@ -22,7 +22,8 @@ export function makeTimeline({ model, seen, go }) {
   const table = h("div.facts", { hidden: true, tabindex: "0" });
   const zoomText = h("span.muted");
   const legend = h("div.legend", { "aria-hidden": "true" }, ...[["turn", "turn"], ["model", "model request"], ["tool", "tool call"], ["wait", "waits for somebody"], ["bad", "failed"]].map(([name, text]) => h("span", {}, h("i", { class: `of-${name}` }), text)));
-  const area = h("div.area", {}, canvas, hover);
+  const now = h("div.now", { "aria-hidden": "true" });
+  const area = h("div.area", {}, canvas, now, hover);
   const scroller = h("div.timeline", {}, names, area);
   const probes = h("div.probes", { hidden: true, "aria-hidden": "true" }, ...COLORS.map((name) => h("i", { class: `of-${name}` })));
   const node = h("section.view-timeline", { "aria-label": "Timeline" }, h("div.tools", {}, h("button.outlined.small", { type: "button", title: "Zoom in (+)", onclick: () => zoom(1.5) }, "+"), h("button.outlined.small", { type: "button", title: "Zoom out (−)", onclick: () => zoom(1 / 1.5) }, "−"), h("button.outlined.small", { type: "button", title: "Whole run (0)", onclick: () => zoom(0) }, "Fit"), zoomText, h("label.check", {}, fold, "fold idle time"), h("label.check", {}, quiet, "supervisors too"), asTable, legend), scroller, table, probes);
@@ -30,6 +31,8 @@ export function makeTimeline({ model, seen, go }) {
   let cache = { count: -1 };
   let shown = [];
   let dragged = null;
+  let drawnNames = null;
+  let drawn = "";
 
   // --- what is drawn ---
 
@@ -61,36 +64,53 @@ export function makeTimeline({ model, seen, go }) {
     return Object.fromEntries(COLORS.map((name, number) => [name, getComputedStyle(probes.children[number]).color]));
   }
 
+  /** Draw what is in sight; where only the moment has moved, only its line and the states. */
   function draw() {
     prepare();
     drawNames();
     const width = area.clientWidth;
-    const height = AXIS + cache.rows.length * ROW;
     if (!width) return;
+    const full = AXIS + cache.rows.length * ROW;
+    area.style.height = `${full}px`;
+    const height = Math.max(AXIS, Math.min(full, scroller.clientHeight));
+    const color = colors();
+    const top = scroller.scrollTop;
+    const mark = JSON.stringify([cache.count, cache.folds, cache.quiet, window_, width, height, top, seen.actor, color]);
+    placeMoment(width);
+    if (mark === drawn) return;
+    drawn = mark;
     const scale = Math.min(devicePixelRatio || 1, 2);
-    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
-      canvas.width = Math.round(width * scale);
-      canvas.height = Math.round(height * scale);
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${height}px`;
-    }
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
     const pen = canvas.getContext("2d");
     pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    const color = colors();
-    drawAxis(pen, width, height, color);
     const from = tOf(0, width);
     const to = tOf(width, width);
     shown = [];
-    cache.rows.forEach(({ actor }, number) => drawRow(pen, actor, AXIS + number * ROW, { from, to, width, color }));
-    drawMoment(pen, width, height, color);
+    drawAxis(pen, width, height, color);
+    pen.save();
+    pen.beginPath();
+    pen.rect(0, AXIS - 4, width, height);
+    pen.clip();
+    const first = Math.max(0, Math.floor((top - AXIS) / ROW));
+    const last = Math.min(cache.rows.length, Math.ceil((top + height) / ROW));
+    for (let number = first; number < last; number += 1) drawRow(pen, cache.rows[number].actor, AXIS + number * ROW - top, { from, to, width, color });
+    pen.restore();
     const zoomed = 1 / (window_.to - window_.from);
     setText(zoomText, zoomed > 1.01 ? `${zoomed.toFixed(1)}×` : "");
     if (!table.hidden) drawTable(from, to);
   }
 
   function drawNames() {
-    keyed(names, cache.rows, ({ actor }) => String(actor), makeName, updateName);
+    if (drawnNames !== cache.rows) {
+      drawnNames = cache.rows;
+      keyed(names, cache.rows, ({ actor }) => String(actor), makeName, () => {});
+    }
+    const first = Math.max(0, Math.floor((scroller.scrollTop - AXIS) / ROW));
+    const last = Math.min(cache.rows.length, first + Math.ceil((scroller.clientHeight || innerHeight) / ROW) + 2);
+    for (let number = first; number < last; number += 1) updateName(names.children[number], cache.rows[number]);
   }
 
   function makeName(row) {
@@ -189,21 +209,10 @@ export function makeTimeline({ model, seen, go }) {
     for (let step = 0; step < tall; step += 4) pen.fillRect(x - (step % 8 ? 2 : 4), y + step, 4, 2);
   }
 
-  function drawMoment(pen, width, height, color) {
-    if (!model.count) return;
-    const x = Math.round(xOf(seen.at ? model.t(seen.at - 1) : model.t(0), width)) + 0.5;
-    pen.strokeStyle = color.text;
-    pen.lineWidth = 1.5;
-    pen.beginPath();
-    pen.moveTo(x, AXIS - 8);
-    pen.lineTo(x, height);
-    pen.stroke();
-    pen.fillStyle = color.text;
-    pen.beginPath();
-    pen.moveTo(x - 5, AXIS - 10);
-    pen.lineTo(x + 5, AXIS - 10);
-    pen.lineTo(x, AXIS - 3);
-    pen.fill();
+  function placeMoment(width) {
+    const x = model.count ? xOf(seen.at ? model.t(seen.at - 1) : model.t(0), width) : -1;
+    now.hidden = x < 0 || x > width;
+    now.style.left = `${x}px`;
   }
 
   // --- zoom, drag, hover ---
@@ -252,6 +261,8 @@ export function makeTimeline({ model, seen, go }) {
   });
   canvas.addEventListener("pointerleave", () => (hover.hidden = true));
 
+  scroller.addEventListener("scroll", draw);
+
   function under(event) {
     return shown.findLast((bar) => event.offsetX >= bar.a - 1 && event.offsetX <= bar.b + 1 && event.offsetY >= bar.top && event.offsetY <= bar.bottom);
   }
@@ -259,7 +270,7 @@ export function makeTimeline({ model, seen, go }) {
   function choose(event) {
     const bar = under(event);
     if (bar?.at !== undefined) return go({ at: bar.at + 1, actor: bar.actor });
-    const row = cache.rows[Math.floor((event.offsetY - AXIS) / ROW)];
+    const row = cache.rows[Math.floor((event.offsetY + scroller.scrollTop - AXIS) / ROW)];
     return go({ at: Math.max(1, model.countAt(tOf(event.offsetX, area.clientWidth))), ...(bar && row ? { actor: row.actor } : {}) });
   }
 
@@ -269,7 +280,7 @@ export function makeTimeline({ model, seen, go }) {
     if (!bar) return;
     hover.replaceChildren(h("strong", {}, visible(bar.name ? `${bar.what} ${bar.name}` : bar.what)), h("span", {}, ` ${visible(model.name(bar.actor))}`), h("br"), h("small", {}, bar.at === undefined ? `${seconds(bar.end - bar.begin)} · ${bar.outcome} · from ${seconds(bar.begin - model.t(0))}` : `event ${model.seq(bar.at)}`));
     hover.style.left = `${Math.min(event.offsetX + 12, area.clientWidth - 220)}px`;
-    hover.style.top = `${event.offsetY + 14}px`;
+    hover.style.top = `${event.offsetY + scroller.scrollTop + 14}px`;
   }
 
   // --- the same as a table ---

@@ -5,6 +5,8 @@ import { oneLine, visible } from "../base/texts.js";
 import { seconds, stateSign, stateWords, tokens } from "./words.js";
 
 const MOST = 400;
+const ROW = 28;
+const LATER_MS = 120;
 
 export function makeTree({ model, seen, go }) {
   const list = h("ul.tree", { role: "tree", "aria-label": "Actors" });
@@ -13,6 +15,7 @@ export function makeTree({ model, seen, go }) {
   const find = h("input", { type: "search", placeholder: "Filter actors", "aria-label": "Filter actors", oninput: () => draw() });
   const node = h("aside.actors", { "aria-label": "Actors" }, h("header", {}, find, h("label.check", {}, ended, "ended")), list, more);
   const closed = new Set();
+  let timer = 0;
 
   function shownRows() {
     let rows = model.tree(seen.at, { ended: ended.checked });
@@ -86,7 +89,17 @@ export function makeTree({ model, seen, go }) {
 
   function draw() {
     const rows = shownRows();
-    keyed(list, rows.slice(0, MOST), ({ actor }) => String(actor), make, update);
+    // Those in sight at once, the others when the moment rests.
+    const first = Math.floor(list.scrollTop / ROW) - 1;
+    const last = first + Math.ceil((list.clientHeight || innerHeight) / ROW) + 3;
+    const waiting = [];
+    const wanted = rows.slice(0, MOST).map((row, place) => ({ ...row, place }));
+    keyed(list, wanted, ({ actor }) => String(actor), make, (line, row) => {
+      if (row.place >= first && row.place <= last) update(line, row);
+      else waiting.push([line, row]);
+    });
+    clearTimeout(timer);
+    if (waiting.length) timer = setTimeout(() => waiting.forEach(([line, row]) => update(line, row)), LATER_MS);
     more.hidden = rows.length <= MOST;
     more.textContent = `${rows.length - MOST} more; filter them by a part of their path.`;
   }
