@@ -4,9 +4,12 @@ from greenroom.containment._environment import ChildKind, child_environment, wit
 from greenroom.containment._git_calls import GitCall, GitCalls, GitTooOld, run_git
 from greenroom.containment._repository import repository_programs
 from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
+from greenroom.containment._secret_forms import COARSE_PATTERN, FORM_NAMES, find_secrets, is_secret_value
 from greenroom.containment._secrets import MaskedDisk, Secrets
 
 __all__ = [
+    "COARSE_PATTERN",
+    "FORM_NAMES",
     "ChildKind",
     "GitCall",
     "GitCalls",
@@ -16,6 +19,8 @@ __all__ = [
     "SandboxSettings",
     "Secrets",
     "child_environment",
+    "find_secrets",
+    "is_secret_value",
     "read_their_sandbox",
     "repository_programs",
     "run_git",

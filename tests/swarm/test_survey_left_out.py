@@ -22,7 +22,12 @@ def summary_of(report: str) -> str:
 def survey(files: int, *, is_cut: bool = False, unreadable: int = 0) -> Survey:
     paths = [f"f{n:04}.py" for n in range(files)]
     listing = Listing(
-        total=files + 3, paths=tuple(paths), python=dict.fromkeys(paths, 1), others={}, is_python_cut=is_cut
+        total=files + 3,
+        paths=tuple(paths),
+        python=dict.fromkeys(paths, 1),
+        others={},
+        is_python_cut=is_cut,
+        python_total=90 * is_cut,
     )
     facts = [FileFacts(path=path, lines=1, problem="cannot be read" * (n < unreadable)) for n, path in enumerate(paths)]
     return Survey.gather("small", listing, [*facts, TextFacts(path="README.md")], ())
@@ -31,7 +36,7 @@ def survey(files: int, *, is_cut: bool = False, unreadable: int = 0) -> Survey:
 def test_report_of_cut_tree_says_so_in_its_summary() -> None:
     summary = summary_of(write_report(survey(20, is_cut=True)))
 
-    assert "the first 20 Python files by path, and more that were not read," in summary
+    assert "the first 20 Python files by path of 90, and no more," in summary
     assert "- **Left out:** Python files after `f0019.py`" in summary
 
 

@@ -7,6 +7,7 @@ from greenroom.swarm.survey._keywords import play_search
 from greenroom.swarm.survey._lead import play_lead
 from greenroom.swarm.survey._mate import play_mate
 from greenroom.swarm.survey._prompts import CLOSING, LEAD_SYSTEM, MATE_SYSTEM, REVIEW_TASK, REVIEWER_SYSTEM, SURVEY_TASK
+from greenroom.swarm.survey._tree_tool import tree_facts_tool
 
 __all__ = [
     "CLOSING",
@@ -25,4 +26,5 @@ __all__ = [
     "play_mate",
     "play_search",
     "size_of",
+    "tree_facts_tool",
 ]
