@@ -43,6 +43,7 @@ def found_in(report: str) -> set[Planted]:
     return found
 
 
+@pytest.mark.promise("SV-5")
 def test_every_planted_finding_is_reported_at_its_line_and_no_decoy_is(surveyed: tuple[str, set[Planted]]) -> None:
     report, planted = surveyed
 

@@ -21,6 +21,7 @@ from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
 from tools.mutants.serving import SERVING
+from tools.mutants.surveys import SURVEYS
 
 MUTANTS: Final = (
     *KERNEL,
@@ -40,4 +41,5 @@ MUTANTS: Final = (
     *RECOVERY,
     *RESUMPTION,
     *SERVING,
+    *SURVEYS,
 )

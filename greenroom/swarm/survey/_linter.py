@@ -121,7 +121,10 @@ def read_linter(output: str, folder: Path) -> Iterator[LinterFinding]:
     Raises:
         ValueError, KeyError, TypeError: It is not the linter's JSON.
     """
-    for entry in json.loads(output):
+    entries = json.loads(output)
+    if not isinstance(entries, list):
+        raise TypeError("a list of findings was expected")
+    for entry in entries:
         rule, line = str(entry["code"]), int(entry["location"]["row"])
         path = Path(entry["filename"])
         shown = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.as_posix()
