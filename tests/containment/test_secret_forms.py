@@ -8,7 +8,7 @@ from greenroom.containment import FORM_NAMES, Secrets, find_secrets
 
 _BODY = "a8Kd02mZqP5vXw7Tn3RbL1cYf6GhJ9sUeQ4o"
 _LONG = _BODY * 2
-# Put together here, so that whoever searches this repository for keys finds none.
+# Put together here, so that a search of this repository for keys finds none.
 SAMPLES = {
     "AWS access key": "AKIA" + "Z7Q2M4K9P1R8T6VX",
     "GitHub token": "ghp" + f"_{_BODY}",

@@ -36,7 +36,7 @@ def test_only_known_rules_are_read_and_tests_may_do_what_products_may_not() -> N
 
     found = list(read_linter(text, Path("/x")))
 
-    assert [(one.rule, one.placed.kind, one.placed.path) for one in found] == [
+    assert [(finding.rule, finding.placed.kind, finding.placed.path) for finding in found] == [
         ("F821", "undefined-name", "a.py"),
         ("F401", "unused-import", "a.py"),
     ]
@@ -50,7 +50,7 @@ def test_rule_that_agrees_is_a_source_and_not_a_second_finding() -> None:
 
     found = findings_of(surveyed(confirmed, not_seen, added, linter="ruff 1"))
 
-    assert [(one.kind, one.line, one.text, one.rule) for one in found] == [
+    assert [(finding.kind, finding.line, finding.text, finding.rule) for finding in found] == [
         ("undefined-name", 5, "Undefined name `y`", "(ruff F821)"),
         ("shell", 2, "run(x)", "(ruff S602)"),
     ]
@@ -80,9 +80,9 @@ def test_linter_is_run_without_a_trace_in_the_folder(tmp_path: Path) -> None:
 
     found = run_linter(program, tmp_path, ["a.py"])
 
-    assert {one.rule for one in found} == {"F401", "F821", "S307"}
-    assert {one.placed.path for one in found} == {"a.py"}
-    assert all(one.placed.text.endswith(f"({PROGRAM} {one.rule})") for one in found)
+    assert {finding.rule for finding in found} == {"F401", "F821", "S307"}
+    assert {finding.placed.path for finding in found} == {"a.py"}
+    assert all(finding.placed.text.endswith(f"({PROGRAM} {finding.rule})") for finding in found)
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -81,7 +81,10 @@ async def _look(ctx: ToolContext) -> TreeFacts:
     linter, said = await _linted(top, sorted(index), ctx)
     notes += [line for line in said if isinstance(line, str)]
     imported = {(one.module.rpartition(".")[2], one.name) for module in index.values() for one in module.imports}
-    found += [one.placed for one in said if isinstance(one, _linter.LinterFinding) and not _is_handed_on(one, imported)]
+    linted = [one for one in said if isinstance(one, _linter.LinterFinding)]
+    # A file that collects names for others does so with all of its imports.
+    collecting = {one.placed.path for one in linted if _is_handed_on(one, imported)}
+    found += [one.placed for one in linted if not (one.rule == "F401" and one.placed.path in collecting)]
     notes += await ctx.blocking(_folders_named_as_files, ctx.real_cwd, paths)
     kept, count = _capped(found)
     return TreeFacts(found=kept, found_count=count, linter=linter, notes=tuple(notes))
@@ -230,8 +233,10 @@ def _is_handed_on(found: _linter.LinterFinding, imported: Collection[tuple[str, 
     """Return True if an import is there for other files of the tree, or to find out whether the module is installed."""
     if found.rule != "F401":
         return False
+    if "find_spec" in found.placed.text:
+        return True
     name = found.placed.text.partition("`")[2].partition("`")[0].rpartition(".")[2]
-    return (PurePosixPath(found.placed.path).stem, name) in imported or "find_spec" in found.placed.text
+    return (PurePosixPath(found.placed.path).stem, name) in imported
 
 
 async def _linted(
