@@ -74,7 +74,7 @@ def test_linter_is_run_without_a_trace_in_the_folder(tmp_path: Path) -> None:
     program = FIND()
     if program is None:
         pytest.skip("ruff is not installed")
-    (tmp_path / "pyproject.toml").write_text('[tool.ruff.lint]\nignore = ["F821"]\n', encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text('[tool.ruff.lint.per-file-ignores]\n"*.py" = ["F821"]\n', "utf-8")
     (tmp_path / "a.py").write_text("import os\n\n\ndef f(x):\n    return eval(x), y\n", encoding="utf-8")
     before = sorted(tmp_path.rglob("*"))
 

@@ -13,6 +13,7 @@ from greenroom.swarm.survey import _linter, _tree_tool, tree_facts_tool
 from greenroom.swarm.survey._facts import Placed, TreeFacts, parse_facts
 from greenroom.swarm.survey._import_cycles import find_cycles
 from greenroom.swarm.survey._module_index import index_module
+from greenroom.swarm.survey._python import survey_python
 from greenroom.tools import ToolContext
 from tests.swarm.planted import make_planted_repo
 
@@ -45,6 +46,14 @@ async def test_answers_hold_the_place_of_a_secret_and_not_its_text(tmp_path: Pat
     for answer in (full, short):
         assert not any(text in answer for text in ("hunter2", "q8Kd02", "a8Kd02"))
     assert all(f"{path}:{line} What looks like a key" in short for path, line in secrets)
+
+
+@pytest.mark.promise("SV-2")
+def test_line_of_a_finding_is_shown_without_its_secret() -> None:
+    facts = survey_python("a.py", ['eval(x, password="hunter2hunter2")  # TODO: token = "q8Kd02mZqP5v"'])
+
+    assert [(spot.kind, "hunter2" in spot.text) for spot in facts.spotted] == [("eval", False)]
+    assert [marker.text for marker in facts.markers] == ['token = "************"']
 
 
 async def test_files_that_cannot_be_read_stop_nothing(tmp_path: Path) -> None:

@@ -56,6 +56,14 @@ SURVEYS: Final = (
         tests=_TREE_TESTS,
     ),
     Mutant(
+        "the line of a finding shows its secret",
+        ("SV-2",),
+        f"{_SURVEY}._python",
+        'text = " ".join(mask_forms(text).split())',
+        'text = " ".join(text.split())',
+        tests=_TREE_TESTS,
+    ),
+    Mutant(
         "an import for type checkers makes a ring",
         ("SV-3",),
         f"{_SURVEY}._module_index",
