@@ -108,12 +108,18 @@ def read_listing(conversation: SurveyConversation) -> Listing:
         paths=tuple(sorted({*names.paths, *python, *others})),
         python={path: python[path] for path in kept},
         others=others,
-        python_total=max((parse_names(one.result or "").total for one in _globs(conversation, _ALL_PYTHON)), default=0),
+        python_total=_python_total(conversation, python_pages, len(python)),
         is_python_cut=len(kept) < len(python) or (bool(python_pages) and python_pages[-1].next_offset is not None),
         is_others_cut=bool(other_pages) and other_pages[-1].next_offset is not None,
         skipped=_skipped(python_pages, other_pages),
         notes=names.notes,
     )
+
+
+def _python_total(conversation: SurveyConversation, pages: Sequence[GrepAnswer], seen: int) -> int:
+    if pages and pages[-1].next_offset is None:
+        return seen
+    return max((parse_names(one.result or "").total for one in _globs(conversation, _ALL_PYTHON)), default=0)
 
 
 def _globs(conversation: SurveyConversation, wanted: Mapping[str, Any]) -> list[ToolCall]:
