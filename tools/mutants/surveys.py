@@ -51,8 +51,8 @@ SURVEYS: Final = (
         "the line of a secret is shown",
         ("SV-2",),
         f"{_SURVEY}._tree_tool",
-        'yield Placed("secret", match_.path, match_.line, form)',
-        'yield Placed("secret", match_.path, match_.line, match_.text)',
+        'Placed("secret", match_.path, match_.line, form)',
+        'Placed("secret", match_.path, match_.line, match_.text)',
         tests=_TREE_TESTS,
     ),
     Mutant(

@@ -10,7 +10,7 @@ import ast
 import re
 import warnings
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -62,7 +62,7 @@ async def tree_facts_tool(
 async def _look(ctx: ToolContext) -> TreeFacts:
     top = ctx.resolve(".")
     paths, notes = await _paths(ctx)
-    found = [placed async for placed in _secrets(ctx)]
+    found = await _secrets(ctx)
     python = [path for path in paths if language_of(path) == PYTHON]
     index: dict[str, ModuleIndex] = {}
     for path in python[:MAX_FILES]:
@@ -104,19 +104,21 @@ def _capped(found: Sequence[Placed]) -> tuple[tuple[Placed, ...], int]:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-async def _pages(wanted: Mapping[str, Any], ctx: ToolContext) -> AsyncIterator[str]:
+async def _pages(wanted: Mapping[str, Any], ctx: ToolContext) -> list[str]:
+    pages: list[str] = []
     offset: int | None = 0
     for _ in range(MAX_PAGES):
         answer = await _GREP.call({**wanted, "head_limit": 0, "offset": offset}, ctx)
-        yield answer
+        pages.append(answer)
         offset = next_offset_of(answer)
         if offset is None:
-            return
+            break
+    return pages
 
 
 async def _paths(ctx: ToolContext) -> tuple[list[str], list[str]]:
     paths: set[str] = set()
-    async for page in _pages({"pattern": "^", "output_mode": "count"}, ctx):
+    for page in await _pages({"pattern": "^", "output_mode": "count"}, ctx):
         counts = parse_counts(page)
         paths |= counts.counts.keys()
         paths |= {name.partition(": ")[0] for skipped in counts.skipped.values() for name in skipped.names}
@@ -168,12 +170,14 @@ def _entries(folder: Path) -> Iterator[Path]:
 # --- what is looked for -----------------------------------------------------------------------------------------------
 
 
-async def _secrets(ctx: ToolContext) -> AsyncIterator[Placed]:
-    async for page in _pages({"pattern": COARSE_PATTERN, "-i": True, "output_mode": "content"}, ctx):
+async def _secrets(ctx: ToolContext) -> list[Placed]:
+    found: list[Placed] = []
+    for page in await _pages({"pattern": COARSE_PATTERN, "-i": True, "output_mode": "content"}, ctx):
         for match_ in parse_matches(page):
             form = secret_in(match_.path, match_.text)
             if form:
-                yield Placed("secret", match_.path, match_.line, form)
+                found.append(Placed("secret", match_.path, match_.line, form))
+    return found
 
 
 def secret_in(path: str, line: str) -> str:
@@ -209,7 +213,7 @@ async def _unused(index: Mapping[str, ModuleIndex], ctx: ToolContext) -> list[Pl
     for at in range(0, len(names), _ASKED_AT_ONCE):
         some = names[at : at + _ASKED_AT_ONCE]
         pattern = rf"\b({'|'.join(map(re.escape, some))})\b"
-        async for page in _pages({"pattern": pattern, "glob": "!*.{py,pyi}", "output_mode": "content"}, ctx):
+        for page in await _pages({"pattern": pattern, "glob": "!*.{py,pyi}", "output_mode": "content"}, ctx):
             elsewhere |= {name for match_ in parse_matches(page) for name in re.findall(pattern, match_.text)}
     return list(unused_places(unused, elsewhere))
 
