@@ -157,6 +157,8 @@ def _whole_files(item: SurveyItem, calls: Sequence[ToolCall]) -> list[Call]:
 def _searches(item: SurveyItem) -> list[Call]:
     return [
         Call("Grep", {"pattern": search.pattern, "output_mode": "content", "head_limit": 100})
+        if search.pattern
+        else Call("TreeFacts", {})
         for search in item.searches
     ]
 

@@ -178,6 +178,17 @@ PROMISES: Final = {
     ),
     "R7-a": Promise("A swarm that is killed or stopped anywhere, and resumed, comes to the same findings.", "recovery"),
     "R7-b": Promise("A resumed swarm asks its models for what was cut once more, and prompts nobody else.", "recovery"),
+    "SV-1": Promise(
+        "The survey finds secrets in each form that its report names; placeholders, hashes and names of fields are none.",
+        "swarm",
+    ),
+    "SV-2": Promise("The text of a secret that a survey finds is in no answer of its tools.", "swarm"),
+    "SV-3": Promise("A ring of imports is told from one within functions, and from one for type checkers.", "swarm"),
+    "SV-4": Promise("What a linter finds too is one finding with its rule as the source; it changes nothing.", "swarm"),
+    "SV-5": Promise(
+        "The survey reports each planted fault of each of its kinds at its line, and nothing that only looks like one.",
+        "swarm",
+    ),
     "R7-stop": Promise(
         "What a teammate completes and sends in its last turn is kept: the board ends after it, mail waits.", "recovery"
     ),
@@ -651,6 +662,14 @@ NOT_IN_A_JOURNAL: Final = {
         ("R7-a", "R7-b"),
         Unseen("it is about two processes, and what they leave together", ("swarm/test_swarm_cut.py",)),
     ),
+    "SV-1": Unseen("texts of files are not on record", ("containment/test_secret_forms.py",)),
+    "SV-2": Unseen(
+        "texts of files are not on record",
+        ("containment/test_secret_forms.py", "session/test_masked_forms.py", "swarm/test_tree_facts.py"),
+    ),
+    "SV-3": Unseen("imports are not on record", ("swarm/test_tree_facts.py",)),
+    "SV-4": Unseen("reports are not on record", ("swarm/test_linter.py",)),
+    "SV-5": Unseen("reports are not on record", ("swarm/test_survey_report.py",)),
     "R7-order": Unseen("it is about the journal and the transcripts together", ("trace/test_write_order.py",)),
     "R7-money": Unseen("prices are not on record, only tokens are", ("swarm/test_claude.py",)),
     "R7-leaving": Unseen("what comes after the work is not on record", ("cli/test_late_signals.py",)),

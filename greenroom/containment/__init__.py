@@ -7,6 +7,13 @@ if TYPE_CHECKING:
     from greenroom.containment._git_calls import GitCall, GitCalls, GitTooOld, run_git
     from greenroom.containment._repository import repository_programs
     from greenroom.containment._sandbox import Sandbox, SandboxSettings, read_their_sandbox
+    from greenroom.containment._secret_forms import (
+        COARSE_PATTERN,
+        FORM_NAMES,
+        find_secrets,
+        is_secret_value,
+        mask_forms,
+    )
     from greenroom.containment._secrets import MaskedDisk, Secrets
 else:
     __getattr__, __dir__ = lazy_names(
@@ -16,11 +23,20 @@ else:
             "greenroom.containment._git_calls": ("GitCall", "GitCalls", "GitTooOld", "run_git"),
             "greenroom.containment._repository": ("repository_programs",),
             "greenroom.containment._sandbox": ("Sandbox", "SandboxSettings", "read_their_sandbox"),
+            "greenroom.containment._secret_forms": (
+                "COARSE_PATTERN",
+                "FORM_NAMES",
+                "find_secrets",
+                "is_secret_value",
+                "mask_forms",
+            ),
             "greenroom.containment._secrets": ("MaskedDisk", "Secrets"),
         },
     )
 
 __all__ = [
+    "COARSE_PATTERN",
+    "FORM_NAMES",
     "ChildKind",
     "GitCall",
     "GitCalls",
@@ -30,6 +46,9 @@ __all__ = [
     "SandboxSettings",
     "Secrets",
     "child_environment",
+    "find_secrets",
+    "is_secret_value",
+    "mask_forms",
     "read_their_sandbox",
     "repository_programs",
     "run_git",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from greenroom.containment._environment import names_secret_value
+from greenroom.containment._secret_forms import mask_forms
 from greenroom.core.ports import Disk
 
 MIN_CHARS: Final = 8
@@ -39,9 +40,10 @@ class Secrets:
     Args:
         environments: Variables, such as those of the process and of the settings.
         values: Values that are secrets whatever holds them.
+        has_forms: Whether text that has the form of a secret is masked in text for a model too, known or not.
     """
 
-    def __init__(self, *environments: Mapping[str, str], values: Iterable[str] = ()) -> None:
+    def __init__(self, *environments: Mapping[str, str], values: Iterable[str] = (), has_forms: bool = False) -> None:
         held = set(values) | {
             value for each in environments for name, value in each.items() if names_secret_value(name)
         }
@@ -51,7 +53,8 @@ class Secrets:
         }
         found = sorted(values | escaped, key=len, reverse=True)
         encoded = [value.encode(errors="surrogateescape") for value in found]
-        self.is_empty: Final = not found
+        self._has_forms = has_forms
+        self.is_empty: Final = not found and not has_forms
         """True if nothing has to be masked."""
         self._text = re.compile("|".join(map(re.escape, found))) if found else None
         self._bytes = re.compile(b"|".join(map(re.escape, encoded))) if found else None
@@ -65,7 +68,8 @@ class Secrets:
 
     def mask(self, text: str) -> str:
         """Return a text with each character of a secret replaced by a star."""
-        return text if self._text is None else self._text.sub(lambda found: "*" * len(found[0]), text)
+        text = text if self._text is None else self._text.sub(lambda found: "*" * len(found[0]), text)
+        return mask_forms(text) if self._has_forms else text
 
     def mask_bytes(self, content: bytes) -> bytes:
         """Return bytes of the same length with secrets replaced by stars."""
@@ -73,7 +77,7 @@ class Secrets:
 
     def mask_value(self, value: Any) -> Any:
         """Return a JSON value with all of its texts masked."""
-        if self._text is None:
+        if self.is_empty:
             return value
         if isinstance(value, str):
             return self.mask(value)

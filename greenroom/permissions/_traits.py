@@ -51,7 +51,7 @@ def _table() -> dict[str, ToolTraits]:
     table = {
         "Read": ToolTraits(kind=ToolKind.READ, subject="file_path"),
         "NotebookRead": ToolTraits(kind=ToolKind.READ, subject="notebook_path"),
-        **dict.fromkeys(("Grep", "Glob", "LS", "CodeFacts"), search),
+        **dict.fromkeys(("Grep", "Glob", "LS", "CodeFacts", "TreeFacts"), search),
         **dict.fromkeys(("Edit", "MultiEdit", "Write"), edit),
         "NotebookEdit": ToolTraits(kind=ToolKind.EDIT, subject="notebook_path"),
         "Bash": ToolTraits(kind=ToolKind.SHELL, subject="command"),

@@ -25,7 +25,7 @@ from greenroom.swarm.survey import FolderLook, ItemSize, look_at_folder, size_of
 from greenroom.tools import ToolContext
 from greenroom.tools.builtin import READ_ONLY_TOOLS
 
-MATE_PREFIX: Final = 2_850
+MATE_PREFIX: Final = 3_000
 LEAD_PREFIX: Final = 2_750
 """Tokens of system prompt and tools, which each request begins with."""
 PATH_TOKENS: Final = 11

@@ -237,6 +237,7 @@ async def _swarm(
                     durability=options.durability,
                     permission_mode=plan.recipe.permission_mode,
                     has_approver=view.can_answer,
+                    masks_forms=True,
                     resume=options.resume,
                     files=_beginning(options, plan).files if options.resume is None else {},
                 ) as session:

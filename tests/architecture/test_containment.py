@@ -15,6 +15,7 @@ STARTERS: Final = {
     "greenroom.gateway.process._secret_reader": "programs that print secrets",
     "greenroom.hooks._command": "hooks",
     "greenroom.replay._pager": "the pager of a person at a terminal",
+    "greenroom.swarm.survey._linter": "the linter, on named files, for the survey",
     "greenroom.tools._process_groups": "commands and MCP servers",
     "greenroom.tools._reaper": "the reaper, with an empty environment",
     "greenroom.worktrees._run_process": "git, for worktrees",

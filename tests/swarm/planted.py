@@ -6,9 +6,12 @@ written to the file. What bears no mark must not be reported.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from tests.swarm.planted_wider import WIDER_FILES
 
 Planted: TypeAlias = tuple[str, str, int]
 """Kind, path, line."""
@@ -378,6 +381,9 @@ FILES: Final = {
         name = "planted"
         version = "1"
         readme = "README.rst"  @@ no-readme-file
+
+        [project.scripts]
+        shop-of-one = "shop.used:nobody_else"
         """,
     "app.js": """
         function run() {
@@ -444,7 +450,7 @@ FILES: Final = {
     "shop/heading.rst": "Title\n=======\n\n>>>>>>> quoted by mail\n",
     "shop/pem.py": 'HEAD = "-----BEGIN PRIVATE KEY-----"\n',
     "shop/query.py": "from sqlalchemy import select\n\n\ndef find(table):\n    return select(table).where(table.x == None)\n",
-    "scripts/go.py": "print('scripts may print')\n",
+    "scripts/go.py": "print('scripts may print', '--verbose')\n",
     "tests/test_shop.py": """
         import pytest
 
@@ -464,7 +470,7 @@ FILES: Final = {
             assert mistakes.twice()
 
 
-        @pytest.mark.skip(reason="no network")
+        @pytest.mark.skip(reason="no network")  @@ skip-always
         def test_skipped_with_a_reason():
             assert mistakes.twice()
 
@@ -490,6 +496,38 @@ FILES: Final = {
             assert query and eval(risks.__name__)
 
 
+        def test_says_nothing():  @@ test-asserts-nothing
+            mistakes.twice()
+
+
+        def test_does_not_crash():
+            mistakes.twice()
+
+
+        def test_says_what_it_is_about():
+            'Nothing is raised.'
+            mistakes.twice()
+
+
+        def test_calls_what_asserts():
+            assert_twice(mistakes)
+
+
+        def test_passes():
+            assert "twice"  @@ assert-constant
+            assert False
+
+
+        def test_expects_anything():
+            with pytest.raises(Exception):  @@ raises-broad
+                mistakes.asked()
+            with pytest.raises(Exception, match="asked"):
+                mistakes.asked()
+            with pytest.raises(Exception) as caught:
+                mistakes.asked()
+            assert caught
+
+
         class Helper:
             def test_like(self):
                 pass
@@ -501,7 +539,7 @@ FILES: Final = {
 def make_planted_repo(folder: Path) -> set[Planted]:
     """Write the repository into a folder, and return what has to be found in it."""
     planted: set[Planted] = set()
-    for path, text in {**FILES, "shop/long.py": _long_file(), "shop/deep.py": _deep_file()}.items():
+    for path, text in {**FILES, **WIDER_FILES, "shop/long.py": _long_file(), "shop/deep.py": _deep_file()}.items():
         lines = textwrap.dedent(text).removeprefix("\n").split("\n")
         for number, line in enumerate(lines, 1):
             plain, *kinds = line.split("@@ ")
@@ -510,6 +548,11 @@ def make_planted_repo(folder: Path) -> set[Planted]:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("\n".join(lines), encoding="utf-8")
+    public = re.findall(
+        r"^ *(?:async )?(?:def|class) ([a-z]\w+|[A-Z]\w+)", "\n".join(map(str, FILES.values())), re.MULTILINE
+    )
+    named = [*public, "find", "serve", "unpack", "wait", "Typed", "login", "very_long", "table", "deep", "flat"]
+    (folder / "docs" / "api.txt").write_text("\n".join(named), encoding="utf-8")
     (folder / "shop" / "latin.py").write_bytes(b"# caf\xe9\n")
     return planted
 

@@ -106,10 +106,10 @@ async def test_with_a_key_the_team_runs_on_claude(tmp_path: Path) -> None:
     assert re.search(r"^Cost:   \$0\.\d\d; \d+ requests, ", out, re.MULTILINE)
     (report,) = (tmp_path / "runs").glob("2*/report.md")
     assert "# Code health survey: small" in report.read_text(encoding="utf-8")
-    looking = ("Read", "Glob", "Grep")
+    looking, facts = ("Read", "Glob", "Grep"), ("CodeFacts", "TreeFacts")
     assert {tuple(sorted(names)) for names in script.tools} == {
         tuple(sorted((*looking, "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport"))),
-        tuple(sorted((*looking, "CodeFacts", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage"))),
+        tuple(sorted((*looking, *facts, "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage"))),
     }
 
 

@@ -145,7 +145,17 @@ def test_what_a_file_leaves_out_has_a_default(tmp_path: Path) -> None:
     assert recipe.strategy is Strategy.ONE_FOR_ONE
     made = recipe.roles[0].made(lambda _: pytest.fail("it names no definition"))
     assert recipe.conversations is Conversations.FRESH
-    assert made.tools == ("Read", "Glob", "Grep", "CodeFacts", "TaskGet", "TaskList", "TaskUpdate", "SendMessage")
+    assert made.tools == (
+        "Read",
+        "Glob",
+        "Grep",
+        "CodeFacts",
+        "TreeFacts",
+        "TaskGet",
+        "TaskList",
+        "TaskUpdate",
+        "SendMessage",
+    )
     assert "one of several mates" in made.system_prompt
 
 

@@ -10,9 +10,9 @@ from greenroom.swarm.survey._documents import is_document, survey_document
 from greenroom.swarm.survey._facts import Facts, FileFacts, TextFacts
 from greenroom.swarm.survey._findings import findings_of
 from greenroom.swarm.survey._listing import Listing
-from greenroom.swarm.survey._searches import may_be_key
 from greenroom.swarm.survey._survey import Survey
 from greenroom.swarm.survey._testmap import untested
+from greenroom.swarm.survey._tree_tool import secret_in
 
 
 def links(text: str, path: str = "docs/guide.md") -> list[tuple[int, str]]:
@@ -121,12 +121,12 @@ def test_a_key_that_stands_for_another_is_none() -> None:
     key = "ghp" + "_a8Kd02mZqP5vXw7Tn3RbL1cYf6GhJ9sUeQ4o"
     head = "-----BEGIN " + "PRIVATE KEY-----"
 
-    assert may_be_key("a.py", f"token = '{key}'")
-    assert may_be_key("key.pem", head)
-    assert not may_be_key("a.py", f"token = 'ghp_{'x' * 36}'")
-    assert not may_be_key("a.py", f"example = '{key}'")
-    assert not may_be_key("a.py", f"if '{head}' in text:")
-    assert not may_be_key("docs/a.md", head)
+    assert secret_in("a.py", f"token = '{key}'")
+    assert secret_in("key.pem", head)
+    assert not secret_in("a.py", f"token = 'ghp_{'x' * 36}'")
+    assert not secret_in("a.py", f"example = '{key}'")
+    assert not secret_in("a.py", f"if '{head}' in text:")
+    assert not secret_in("docs/a.md", head)
 
 
 def test_a_file_is_tested_if_a_test_imports_it_through_others() -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from greenroom.cli import main
+from greenroom.swarm.survey import _listing
 from greenroom.swarm.survey._facts import FileFacts, TextFacts
-from greenroom.swarm.survey._listing import Listing
+from greenroom.swarm.survey._listing import Listing, next_looks, read_listing
 from greenroom.swarm.survey._report import write_report
 from greenroom.swarm.survey._survey import Survey
+from greenroom.swarm.survey._survey_conversation import SurveyConversation, ToolCall
 
 
 def summary_of(report: str) -> str:
@@ -22,7 +24,12 @@ def summary_of(report: str) -> str:
 def survey(files: int, *, is_cut: bool = False, unreadable: int = 0) -> Survey:
     paths = [f"f{n:04}.py" for n in range(files)]
     listing = Listing(
-        total=files + 3, paths=tuple(paths), python=dict.fromkeys(paths, 1), others={}, is_python_cut=is_cut
+        total=files + 3,
+        paths=tuple(paths),
+        python=dict.fromkeys(paths, 1),
+        others={},
+        is_python_cut=is_cut,
+        python_total=90 * is_cut,
     )
     facts = [FileFacts(path=path, lines=1, problem="cannot be read" * (n < unreadable)) for n, path in enumerate(paths)]
     return Survey.gather("small", listing, [*facts, TextFacts(path="README.md")], ())
@@ -31,7 +38,7 @@ def survey(files: int, *, is_cut: bool = False, unreadable: int = 0) -> Survey:
 def test_report_of_cut_tree_says_so_in_its_summary() -> None:
     summary = summary_of(write_report(survey(20, is_cut=True)))
 
-    assert "the first 20 Python files by path, and more that were not read," in summary
+    assert "the first 20 Python files by path of 90, and no more," in summary
     assert "- **Left out:** Python files after `f0019.py`" in summary
 
 
@@ -60,3 +67,21 @@ def test_special_files_are_named_in_summary_and_section(
     named = "Not a regular file: 2 files (README.md, deep/door.py)"
     assert f"- **Left out:** {named}" in summary_of(report)
     assert f"- {named}" in report[report.index("## What was left out") :]
+
+
+def test_of_a_cut_tree_the_number_of_python_files_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_listing, "MAX_FILES", 2)
+    page = "a.py:1\nb.py:1\n(there is more: go on with offset=2, or narrow the search)"
+    calls: list[ToolCall] = []
+    answers = {"Glob": "(the first 2 of 90 files; there are more)\n", "Grep": page}
+    while looks := next_looks(SurveyConversation(tuple(calls), ())):
+        assert len(calls) < 9
+        calls += [
+            ToolCall(len(calls) + n, look.name, look.input, answers[look.name], is_error=False)
+            for n, look in enumerate(looks)
+        ]
+
+    listing = read_listing(SurveyConversation(tuple(calls), ()))
+
+    assert calls[-1].input["pattern"] == "**/*.{py,pyi}"
+    assert (listing.is_python_cut, listing.python_total, len(listing.python)) == (True, 90, 2)

@@ -66,7 +66,7 @@ def test_the_command_surveys_a_folder_and_its_run_replays(repo: Path, tmp_path: 
     assert (done.returncode, done.stderr) == (0, "")
     assert lines[0] == "greenroom swarm: model playbook (rule-based: fixed rules, no language model)"
     assert any(re.match(r"Done: 5 of 5 items by 4 mates in ", line) for line in lines)
-    assert "  1. shop/broken.py:1: A file does not parse, invalid syntax" in done.stdout
+    assert "  1. shop/broken.py:1: A file does not parse (certain), invalid syntax" in done.stdout
     (report,) = runs.glob("2*/report.md")
     assert lines[-2] == f"Report: {report}"
     hint = shlex.split(lines[-1].removeprefix("Replay: "))
@@ -184,10 +184,10 @@ def test_the_report_names_what_is_in_the_folder(repo: Path, runs: Path) -> None:
     report = report_of(runs)
     for line in [
         "# Code health survey: small",
-        "- **Findings:** 1 place to mend first, 2 likely mistakes and risks, 3 matters of tidiness.",
-        f"1. `shop/broken.py:1`: A file does not parse, `invalid syntax (as Python {PYTHON})`",
-        "2. `shop/prices.py:9`: Bare `except:`, `except:`",
-        "3. `shop/prices.py:8`: `eval` or `exec`, `return eval(item)`",
+        "- **Findings:** 1 place to mend first, 3 likely mistakes and risks, 5 matters of tidiness.",
+        f"1. `shop/broken.py:1`: A file does not parse (certain), `invalid syntax (as Python {PYTHON})`",
+        "2. `shop/prices.py:9`: Bare `except:` (likely), `except:`",
+        "3. `shop/prices.py:8`: `eval` or `exec` (likely), `return eval(item)`",
         "### A mutable default argument (1)",
         "- `shop/prices.py:4` `def price(item, seen=[]):`",
         "- **Long functions:** 1 of 5 have more than 60 lines; the longest is `very_long` with 73 (`shop/long.py:4`).",

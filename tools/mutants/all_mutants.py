@@ -21,6 +21,7 @@ from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
 from tools.mutants.serving import SERVING
+from tools.mutants.surveys import SURVEYS
 from tools.mutants.swarm_views import SWARM_VIEWS
 
 MUTANTS: Final = (
@@ -42,4 +43,5 @@ MUTANTS: Final = (
     *RESUMPTION,
     *SERVING,
     *SWARM_VIEWS,
+    *SURVEYS,
 )

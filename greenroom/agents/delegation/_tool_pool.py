@@ -37,6 +37,7 @@ _IN_BACKGROUND: Final = frozenset(
             "Grep",
             "Glob",
             "CodeFacts",
+            "TreeFacts",
             "Bash",
             "PowerShell",
             "Edit",

@@ -63,6 +63,8 @@ class HostArguments(TypedDict, total=False):
     """The box of that store; by default the id of the session, and `main` in the file of a run folder."""
     secrets: Collection[str]
     """Secrets of the program that are masked like those of the environment."""
+    masks_forms: bool
+    """True if text with the form of a key or a password is masked in the results of tools, whatever files it comes from."""
     files: Mapping[str, bytes]
     """Files of the program for the run folder, by name: they are there before anything is recorded."""
 
@@ -82,6 +84,7 @@ class Hosted:
     trusts_store: bool = False
     box: str = ""
     secrets: Collection[str] = attrs.field(default=(), repr=False)
+    masks_forms: bool = False
     files: Mapping[str, bytes] = attrs.field(factory=dict)
     turn_place: Callable[[], AbstractAsyncContextManager[object]] | None = None
     watch: Watch = attrs.field(factory=Watch)

@@ -67,7 +67,8 @@ class Plan:
     def _known_secrets(self) -> Secrets:
         withheld = withheld_names(self.settings.scalars.pass_env)
         named = [value for name, value in self.environ.items() if any(fnmatchcase(name, each) for each in withheld)]
-        return Secrets(self.environ, values=(*named, *self.spec.host.secrets))
+        host = self.spec.host
+        return Secrets(self.environ, values=(*named, *host.secrets), has_forms=host.masks_forms)
 
     @property
     def cwd(self) -> Path:

@@ -20,19 +20,19 @@ from greenroom.core.validation import BadValue
 from greenroom.models import Play
 from greenroom.permissions import parse_mode
 from greenroom.supervisor import ChildSpec, Restart, Strategy, SupervisorSpec
-from greenroom.swarm.survey import LEAD_SYSTEM, MATE_SYSTEM, facts_tool
+from greenroom.swarm.survey import LEAD_SYSTEM, MATE_SYSTEM, facts_tool, tree_facts_tool
 from greenroom.teams import Conversations, read_conversations
 from greenroom.tools.builtin import READ_ONLY_TOOLS, STANDARD_TOOLS
 
 LEAD: Final = "lead"
 LOOKING: Final = tuple(tool.name for tool in READ_ONLY_TOOLS)
 """The tools of a lead by default."""
-JUDGING: Final = (*LOOKING, facts_tool.name)
+JUDGING: Final = (*LOOKING, facts_tool.name, tree_facts_tool.name)
 """The tools of a teammate by default."""
 LEAD_TOOLS: Final = ("TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "SendMessage", "WriteReport")
 MATE_TOOLS: Final = ("TaskGet", "TaskList", "TaskUpdate", "SendMessage")
 """Tools of the team, which the lead and every teammate have in addition to the tools of their roles."""
-ROLE_TOOLS: Final = (*STANDARD_TOOLS, facts_tool)
+ROLE_TOOLS: Final = (*STANDARD_TOOLS, facts_tool, tree_facts_tool)
 TOOL_NAMES: Final = tuple(tool.name for tool in ROLE_TOOLS)
 """The tools that a role may have."""
 MAX_MATES: Final = 1_000

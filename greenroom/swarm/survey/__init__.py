@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         REVIEWER_SYSTEM,
         SURVEY_TASK,
     )
+    from greenroom.swarm.survey._tree_tool import tree_facts_tool
 else:
     __getattr__, __dir__ = lazy_names(
         globals(),
@@ -31,10 +32,11 @@ else:
                 "CLOSING",
                 "LEAD_SYSTEM",
                 "MATE_SYSTEM",
-                "REVIEW_TASK",
                 "REVIEWER_SYSTEM",
+                "REVIEW_TASK",
                 "SURVEY_TASK",
             ),
+            "greenroom.swarm.survey._tree_tool": ("tree_facts_tool",),
         },
     )
 
@@ -55,4 +57,5 @@ __all__ = [
     "play_mate",
     "play_search",
     "size_of",
+    "tree_facts_tool",
 ]

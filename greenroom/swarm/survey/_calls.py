@@ -79,11 +79,11 @@ def check_call(node: ast.Call, around: Around) -> Iterator[Spot]:
 
 def _kinds_of(node: ast.Call, name: str, keywords: _Keywords, around: Around) -> Iterator[str]:
     is_test = around.file.is_test
-    if name in {"eval", "exec"} and not is_test and node.args and not isinstance(node.args[0], ast.Constant):
+    if name in {"eval", "exec"} and around.file.is_product and node.args and not isinstance(node.args[0], ast.Constant):
         yield "eval"
     if not is_test and _runs_made_up_line(node, name, keywords):
         yield "shell"
-    if _skips_certificates(node, name, keywords, around):
+    if not is_test and _skips_certificates(node, name, keywords, around):
         yield "tls"
     if name in _DEBUGGERS and not _DEBUGGING.search(f"{around.file.path} {around.function}"):
         yield "debugger"

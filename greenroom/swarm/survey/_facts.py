@@ -126,8 +126,35 @@ class SearchFacts:
     problem: str = ""
 
 
-Facts: TypeAlias = FileFacts | TextFacts | SearchFacts
-_CLASSES: Final[Mapping[str, type[Facts]]] = {"file": FileFacts, "text": TextFacts, "search": SearchFacts}
+@attrs.frozen
+class Placed:
+    """A kind of finding, where it is, and the text to show."""
+
+    kind: str
+    path: str
+    line: int
+    text: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class TreeFacts:
+    """The facts that no file tells alone."""
+
+    found: tuple[Placed, ...] = ()
+    found_count: int = 0
+    linter: str = ""
+    """The linter that looked too, with its version; empty if none is installed."""
+    notes: tuple[str, ...] = ()
+    """Things that were not looked at, a line each."""
+
+
+Facts: TypeAlias = FileFacts | TextFacts | SearchFacts | TreeFacts
+_CLASSES: Final[Mapping[str, type[Facts]]] = {
+    "file": FileFacts,
+    "text": TextFacts,
+    "search": SearchFacts,
+    "tree": TreeFacts,
+}
 _TAGS: Final = {kind: tag for tag, kind in _CLASSES.items()}
 
 

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 
 from greenroom.swarm.survey._documents import is_document, survey_document
-from greenroom.swarm.survey._facts import FileFacts, SearchFacts, TextFacts, parse_facts, write_fact
+from greenroom.swarm.survey._facts import Facts, FileFacts, SearchFacts, TextFacts, TreeFacts, parse_facts, write_fact
 from greenroom.swarm.survey._kinds import KINDS
 from greenroom.swarm.survey._paths import PYTHON, language_of
 from greenroom.swarm.survey._python import LONG_FUNCTION_LINES, shortened, survey_python
@@ -66,20 +66,30 @@ async def facts_tool(
 async def _facts_of(name: str, path: str, top: Path, ctx: ToolContext) -> FileFacts | TextFacts:
     if not (language_of(name) == PYTHON or is_document(path)):
         return FileFacts(path=path, problem="there are no rules for files of this kind: use Read")
-    pages: list[str] = []
-    offset: int | None = 1
     try:
-        place = ctx.resolve(path)
-        if not place.is_relative_to(top):
-            raise ToolError(f"{path} is not in the folder")
-        if ctx.hides is not None and ctx.hides(str(place)):
-            raise ToolError(f"{path} may not be read")
-        while offset is not None and len(pages) < MAX_PAGES:
-            pages.append(await _READ.call({"file_path": path, "offset": offset}, ctx))
-            offset = parse_page(pages[-1]).next_offset
+        pages = await read_pages(path, top, ctx)
     except ToolError as error:
         return facts_without(path, shortened(str(error).removeprefix(f"{path} ")))
     return await ctx.blocking(read_facts, path, pages)
+
+
+async def read_pages(path: str, top: Path, ctx: ToolContext) -> list[str]:
+    """Return the answers of Read for a file, as far as it is read.
+
+    Raises:
+        ToolError: It cannot be read, may not be read, or is not below `top`.
+    """
+    pages: list[str] = []
+    offset: int | None = 1
+    place = ctx.resolve(path)
+    if not place.is_relative_to(top):
+        raise ToolError(f"{path} is not in the folder")
+    if ctx.hides is not None and ctx.hides(str(place)):
+        raise ToolError(f"{path} may not be read")
+    while offset is not None and len(pages) < MAX_PAGES:
+        pages.append(await _READ.call({"file_path": path, "offset": offset}, ctx))
+        offset = parse_page(pages[-1]).next_offset
+    return pages
 
 
 def facts_without(path: str, problem: str) -> FileFacts | TextFacts:
@@ -133,12 +143,28 @@ def findings_in_short(findings: str) -> str:
     facts = parse_facts(findings)
     if not facts:
         return findings
-    return "\n".join(_search_in_short(one) if isinstance(one, SearchFacts) else _in_short(one) for one in facts)
+    return "\n".join(map(_fact_in_short, facts))
+
+
+def _fact_in_short(fact: Facts) -> str:
+    match fact:
+        case SearchFacts():
+            return _search_in_short(fact)
+        case TreeFacts():
+            return tree_in_short(fact)
+    return _in_short(fact)
 
 
 def _search_in_short(facts: SearchFacts) -> str:
     places = [f"{hit.path}:{hit.line} {hit.text}" for hit in facts.hits[:_SHOWN]]
     return "\n  ".join([f"{facts.label}: {len(facts.hits)} lines in {facts.files} files", *places])
+
+
+def tree_in_short(facts: TreeFacts) -> str:
+    """Return the facts for people and models: a line for each place."""
+    lines = [f"{one.path}:{one.line} {_titles.get(one.kind, one.kind)}: {one.text}" for one in facts.found]
+    more = facts.found_count - len(facts.found)
+    return "\n".join([f"{facts.found_count} places", *lines, *([f"(and {more} more)"] if more else []), *facts.notes])
 
 
 def _functions(facts: FileFacts) -> Iterator[str]:

@@ -16,14 +16,16 @@ import attrs
 
 from greenroom.swarm.survey._facts import FileFacts, TextFacts
 from greenroom.swarm.survey._kinds import KINDS, VERY_LONG_LINES
+from greenroom.swarm.survey._linter import MORE
 from greenroom.swarm.survey._paths import is_loose, is_test
-from greenroom.swarm.survey._searches import CONFLICTS, KEYS, LEFTOVERS
+from greenroom.swarm.survey._searches import CONFLICTS, LEFTOVERS
 from greenroom.swarm.survey._survey import Survey
 
 _ORDER: Final[Mapping[str, int]] = {kind: at for at, kind in enumerate(KINDS)}
 _NOT_PARSED: Final = re.compile(r"not parsed: (?:line (\d+): )?(.*)")
 _LICENCE: Final = re.compile(r"(un)?licen[cs]e|copying", re.IGNORECASE)
 _AT_LEAST: Final = re.compile(r"(?:>=?|~=|==)\s*3\.(\d+)")
+_RULE: Final = re.compile(r"\(ruff (\w+)\)$")
 _OWN_PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -36,6 +38,13 @@ class Finding:
     line: int
     text: str = ""
     """The text to show beside the place: usually a line of the file."""
+    rule: str = ""
+    """The linter's rule that found it or found it too, with the linter's name."""
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Kind, path and line."""
+        return self.kind, self.path, self.line
 
     @property
     def weight(self) -> int:
@@ -52,7 +61,26 @@ def findings_of(survey: Survey) -> tuple[Finding, ...]:
         *_searched(survey),
         *_documents(survey),
     }
-    return tuple(sorted(found, key=lambda one: (_ORDER[one.kind], is_test(one.path), one.path, one.line, one.text)))
+    return tuple(
+        sorted(
+            _with_the_tree(survey, found),
+            key=lambda one: (_ORDER[one.kind], is_test(one.path), one.path, one.line, one.text),
+        )
+    )
+
+
+def _with_the_tree(survey: Survey, found: set[Finding]) -> set[Finding]:
+    """Return the findings with those of the whole tree; where a linter only confirms one, its rule is added to the text."""
+    rules: dict[tuple[str, str, int], str] = {}
+    more = set()
+    for placed in survey.tree.found:
+        rule = _RULE.search(placed.text)
+        if rule is not None and rule[1] not in MORE:
+            rules[placed.kind, placed.path, placed.line] = rule[0]
+        elif placed.kind in KINDS:
+            text = placed.text if rule is None else placed.text[: rule.start()].rstrip()
+            more.add(Finding(placed.kind, placed.path, placed.line, text, "" if rule is None else rule[0]))
+    return {attrs.evolve(one, rule=rules.get(one.place, "")) for one in found} | more
 
 
 def _spotted(survey: Survey) -> Iterator[Finding]:
@@ -105,9 +133,6 @@ def _long(survey: Survey) -> Iterator[Finding]:
 
 
 def _searched(survey: Survey) -> Iterator[Finding]:
-    for hit in survey.hits(KEYS.label):
-        if not is_test(hit.path):
-            yield Finding("secret", hit.path, hit.line)
     marks: dict[str, dict[str, int]] = {}
     for hit in survey.hits(CONFLICTS.label):
         marks.setdefault(hit.path, {}).setdefault(hit.text[:1], hit.line)

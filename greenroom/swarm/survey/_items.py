@@ -13,6 +13,7 @@ import attrs
 from greenroom.swarm.survey._documents import is_document
 
 _FILE: Final = re.compile(r"^- (.+) \((?:(\d[\d,]*) lines?|size unknown)\)$", re.MULTILINE)
+_CALL: Final = re.compile(r"^- (.+): call (TreeFacts)$", re.MULTILINE)
 _SEARCH: Final = re.compile(r"^- (.+): search for `(.+)` in `(.+?)`( \(upper or lower case\))?$", re.MULTILINE)
 _PYTHON: Final = (
     "Look at these files and report on each: its size, its longest functions, TODO and FIXME comments, public functions "
@@ -41,6 +42,8 @@ class SurveySearch:
     pattern: str
     glob: str = "*"
     ignores_case: bool = False
+    tool: str = "Grep"
+    """Another tool is called as it is, without a pattern."""
 
 
 @attrs.frozen(kw_only=True)
@@ -57,9 +60,12 @@ class SurveyItem:
 def describe(item: SurveyItem) -> str:
     """Return the description of an item for the board."""
     if item.searches:
-        head = "Search with Grep, and report each place as path and line:"
+        is_grep = all(search.tool == "Grep" for search in item.searches)
+        head = f"{'Search with Grep' if is_grep else 'Search'}, and report each place as path and line:"
         lines = [
-            f"- {search.label}: search for `{search.pattern}` in `{search.glob}`"
+            f"- {search.label}: call {search.tool}"
+            if search.tool != "Grep"
+            else f"- {search.label}: search for `{search.pattern}` in `{search.glob}`"
             + (" (upper or lower case)" if search.ignores_case else "")
             for search in item.searches
         ]
@@ -73,7 +79,7 @@ def parse_item(text: str) -> SurveyItem | None:
     """Return the item that a text describes, None if it describes none."""
     searches = tuple(
         SurveySearch(label, pattern, glob, bool(case)) for label, pattern, glob, case in _SEARCH.findall(text)
-    )
+    ) + tuple(SurveySearch(label, "", tool=tool) for label, tool in _CALL.findall(text))
     files: tuple[FileToRead, ...] = ()
     if not searches:
         files = tuple(

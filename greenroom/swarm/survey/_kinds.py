@@ -9,33 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import attrs
+from greenroom.swarm.survey._finding_kind import WEIGHTS, FindingKind
+from greenroom.swarm.survey._wider_kinds import WIDER_KINDS
+
+__all__ = ["KINDS", "MAX_DEPTH", "VERY_LONG_LINES", "WEIGHTS", "FindingKind"]
 
 VERY_LONG_LINES: Final = 150
 MAX_DEPTH: Final = 6
 
-WEIGHTS: Final[Mapping[int, str]] = {3: "Mend first", 2: "Likely mistakes and risks", 1: "Tidiness"}
-"""Names of the weights, heaviest first."""
-
-
-@attrs.frozen
-class FindingKind:
-    """One kind of finding."""
-
-    title: str
-    weight: int
-    """3: wrong as it stands; 2: a mistake or a risk, unless somebody has thought of it; 1: tidiness."""
-    why: str
-    fix: str
-
-
-KINDS: Final[Mapping[str, FindingKind]] = {
+_OF_FILES: Final[Mapping[str, FindingKind]] = {
     # Wrong as it stands.
     "secret": FindingKind(
         "What looks like a key is in the files",
         3,
         "Everybody who can read the repository has it, in its history too.",
         "Revoke it, then take it out; keep keys in the environment.",
+        sure="likely",
     ),
     "conflict": FindingKind(
         "A merge conflict was committed", 3, "Neither side's text is the file's.", "Choose, and remove the marks."
@@ -286,4 +275,8 @@ KINDS: Final[Mapping[str, FindingKind]] = {
         f"More than {MAX_DEPTH} blocks within each other", 1, "Hard to follow.", "Return early, or cut it up."
     ),
 }
-"""In the order in which a report shows them."""
+
+KINDS: Final[Mapping[str, FindingKind]] = dict(
+    sorted({**_OF_FILES, **WIDER_KINDS}.items(), key=lambda entry: -entry[1].weight)
+)
+"""In the order in which a report shows them: by weight."""

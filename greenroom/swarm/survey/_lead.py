@@ -21,7 +21,7 @@ from greenroom.swarm.survey._prompts import CLOSING, Assignment, parse_assignmen
 from greenroom.swarm.survey._python import shortened
 from greenroom.swarm.survey._report import write_report
 from greenroom.swarm.survey._review import plan_review, write_review
-from greenroom.swarm.survey._searches import CONFLICTS, KEYS, LEFTOVERS, MARKERS
+from greenroom.swarm.survey._searches import CONFLICTS, LEFTOVERS, MARKERS, TREE
 from greenroom.swarm.survey._survey import Survey
 from greenroom.swarm.survey._survey_conversation import SurveyConversation, ToolCall, read_conversation
 from greenroom.swarm.survey._tool_answers import parse_full_item, parse_items
@@ -30,7 +30,9 @@ MAX_DOCUMENTS: Final = 400
 WANTED_DOCUMENT_ITEMS: Final = 3
 _LIST: Final = Call("TaskList", {"status": "all"})
 _PROGRESS: Final = re.compile(r"\d+ of \d+ tasks on the board are completed")
-_KEYS_AND_CONFLICTS: Final = SurveyItem(subject="Search for keys and merge conflicts", searches=(KEYS, CONFLICTS))
+_TREE_AND_CONFLICTS: Final = SurveyItem(
+    subject="Look across the tree, and for merge conflicts", searches=(TREE, CONFLICTS)
+)
 
 
 def play_lead(request: ModelRequest) -> AnswerLike:
@@ -67,7 +69,7 @@ def plan_items(assignment: Assignment, listing: Listing) -> tuple[SurveyItem, ..
     """Return the items that the rules put on the board."""
     has_text = bool(listing.python or listing.others)
     if assignment.changes is not None:
-        return (*plan_review(assignment.changes, listing), *((_KEYS_AND_CONFLICTS,) if has_text else ()))
+        return (*plan_review(assignment.changes, listing), *((_TREE_AND_CONFLICTS,) if has_text else ()))
     if not assignment.is_survey:
         return plan_keywords(assignment.task) if has_text else ()
     items = list(plan_reading(listing.python))
@@ -79,7 +81,11 @@ def plan_items(assignment: Assignment, listing: Listing) -> tuple[SurveyItem, ..
         items.append(
             SurveyItem(subject="Search for merge conflicts and debugging leftovers", searches=(CONFLICTS, LEFTOVERS))
         )
-        items.append(SurveyItem(subject="Search for keys and passwords", searches=(KEYS,)))
+        items.append(
+            SurveyItem(
+                subject="Look across the whole tree: keys, unused code, imports, documentation", searches=(TREE,)
+            )
+        )
     return tuple(items)
 
 

@@ -22,6 +22,7 @@ MAX_FILES: Final = 2_000
 _MAX_PAGES: Final = 4
 
 _ALL_FILES: Final[Mapping[str, Any]] = {"pattern": "**/*"}
+_ALL_PYTHON: Final[Mapping[str, Any]] = {"pattern": "**/*.{py,pyi}"}
 # Counting the matches of `^` counts lines, and unlike Glob, Grep can go on where an answer was cut.
 _LINES: Final[Mapping[str, Any]] = {"pattern": "^", "output_mode": "count", "head_limit": 0}
 _PYTHON_LINES: Final[Mapping[str, Any]] = {**_LINES, "type": "py"}
@@ -42,6 +43,8 @@ class Listing:
     """Lines of each other text file."""
     is_python_cut: bool = False
     """There are more Python files than these."""
+    python_total: int = 0
+    """All Python files, where there are more than these; 0 where that is not known."""
     is_others_cut: bool = False
     skipped: Mapping[str, SkippedFiles] = attrs.field(factory=dict)
     """Files that the tools could not read, or not as they are, by reason."""
@@ -80,8 +83,10 @@ def next_looks(conversation: SurveyConversation) -> list[Call]:
     pages = _greps(conversation, _PYTHON_LINES)
     counts = [parse_counts(page.result or "") for page in pages]
     offset = counts[-1].next_offset if counts else None
-    if offset is None or len(pages) >= _MAX_PAGES or sum(len(count.counts) for count in counts) >= MAX_FILES:
+    if offset is None:
         return []
+    if len(pages) >= _MAX_PAGES or sum(len(count.counts) for count in counts) >= MAX_FILES:
+        return [] if _globs(conversation, _ALL_PYTHON) else [Call("Glob", _ALL_PYTHON)]
     return [Call("Grep", {**_PYTHON_LINES, "offset": offset})]
 
 
@@ -103,11 +108,22 @@ def read_listing(conversation: SurveyConversation) -> Listing:
         paths=tuple(sorted({*names.paths, *python, *others})),
         python={path: python[path] for path in kept},
         others=others,
+        python_total=_python_total(conversation, python_pages, len(python)),
         is_python_cut=len(kept) < len(python) or (bool(python_pages) and python_pages[-1].next_offset is not None),
         is_others_cut=bool(other_pages) and other_pages[-1].next_offset is not None,
         skipped=_skipped(python_pages, other_pages),
         notes=names.notes,
     )
+
+
+def _python_total(conversation: SurveyConversation, pages: Sequence[GrepAnswer], seen: int) -> int:
+    if pages and pages[-1].next_offset is None:
+        return seen
+    return max((parse_names(one.result or "").total for one in _globs(conversation, _ALL_PYTHON)), default=0)
+
+
+def _globs(conversation: SurveyConversation, wanted: Mapping[str, Any]) -> list[ToolCall]:
+    return [call for call in conversation.calls_of("Glob") if wanted.items() <= dict(call.input).items()]
 
 
 def _greps(conversation: SurveyConversation, wanted: Mapping[str, Any]) -> list[ToolCall]:

@@ -16,7 +16,6 @@ from greenroom.swarm.survey._facts_tool import NAME as CODE_FACTS
 from greenroom.swarm.survey._facts_tool import facts_without
 from greenroom.swarm.survey._items import FileToRead, SurveyItem, SurveySearch, item_number, parse_item
 from greenroom.swarm.survey._python import shortened
-from greenroom.swarm.survey._searches import KEYS, may_be_key
 from greenroom.swarm.survey._survey_conversation import Received, SurveyConversation, ToolCall, read_conversation
 from greenroom.swarm.survey._tool_answers import next_offset_of, parse_matches
 
@@ -72,7 +71,7 @@ def _next_steps(item: SurveyItem, calls: Sequence[ToolCall]) -> Iterator[Call]:
     if left:
         yield Call(CODE_FACTS, {"files": [file.path for file in left], "full": True})
     for search in item.searches:
-        step = _next_search(search, _calls_for(calls, "Grep", **_search_input(search)))
+        step = _next_search(search, _pages_of(search, calls))
         if step is not None:
             yield step
 
@@ -93,10 +92,12 @@ def _calls_for(calls: Sequence[ToolCall], name: str, **wanted: Any) -> list[Tool
 # The same answer comes again in the next request of a turn; the function stays pure.
 @lru_cache(maxsize=512)
 def _seen(answer: str) -> dict[str, FileFacts | TextFacts]:
-    return {fact.path: fact for fact in parse_facts(answer) if not isinstance(fact, SearchFacts)}
+    return {fact.path: fact for fact in parse_facts(answer) if isinstance(fact, FileFacts | TextFacts)}
 
 
 def _next_search(search: SurveySearch, pages: Sequence[ToolCall]) -> Call | None:
+    if search.tool != "Grep":
+        return None if pages else Call(search.tool, {"full": True})
     if not pages:
         return Call("Grep", _search_input(search))
     last = pages[-1]
@@ -106,6 +107,10 @@ def _next_search(search: SurveySearch, pages: Sequence[ToolCall]) -> Call | None
     if offset is None or sum(len(parse_matches(page.result or "")) for page in pages) >= MAX_HITS:
         return None
     return Call("Grep", {**_search_input(search), "offset": offset})
+
+
+def _pages_of(search: SurveySearch, calls: Sequence[ToolCall]) -> list[ToolCall]:
+    return _calls_for(calls, search.tool, **(_search_input(search) if search.tool == "Grep" else {}))
 
 
 def _search_input(search: SurveySearch) -> dict[str, Any]:
@@ -127,22 +132,26 @@ def _facts(item: SurveyItem, calls: Sequence[ToolCall]) -> Iterator[Facts]:
     for file in item.files:
         yield seen.get(file.path) or facts_without(file.path, shortened(error or "it was not read"))
     for search in item.searches:
-        yield search_facts(search, _calls_for(calls, "Grep", **_search_input(search)))
+        pages = _pages_of(search, calls)
+        if search.tool == "Grep":
+            yield search_facts(search, pages)
+        elif pages and not pages[-1].is_error:
+            yield from parse_facts(pages[-1].result or "")
+        else:
+            yield SearchFacts(
+                label=search.label, problem=shortened(pages[-1].result or "") if pages else "not looked at"
+            )
 
 
 def search_facts(search: SurveySearch, pages: Sequence[ToolCall]) -> SearchFacts:
-    """Return the facts of a search from the answers of Grep; of a possible secret only the place is passed on."""
+    """Return the facts of a search from the answers of Grep."""
     last = pages[-1] if pages else None
     if last is None or last.result is None:
         return SearchFacts(label=search.label, problem="it was not searched")
     if last.is_error:
         return SearchFacts(label=search.label, problem=shortened(last.result))
     matches = [match for page in pages for match in parse_matches(page.result or "")]
-    if search.label == KEYS.label:
-        # Keys that a manual shows say so themselves.
-        hits = [Hit(match_.path, match_.line, "") for match_ in matches if may_be_key(match_.path, match_.text)]
-    else:
-        hits = [Hit(match_.path, match_.line, shortened(match_.text)) for match_ in matches]
+    hits = [Hit(match_.path, match_.line, shortened(match_.text)) for match_ in matches]
     return SearchFacts(
         label=search.label,
         hits=tuple(hits[:MAX_HITS]),

@@ -97,6 +97,16 @@ def dotted_path(path: str) -> str:
     return ".".join(pure.parts[:-1] if pure.name == "__init__" else pure.parts)
 
 
+def absolute_module(path: str, module: str, level: int) -> str:
+    """Return the full name of the module that `from ..module import x` in a file means; `level` counts the dots."""
+    if not level:
+        return module
+    above = dotted_path(path).split(".")
+    if PurePosixPath(path).name == "__init__.py" and above != [""]:
+        above.append("")
+    return ".".join([*above[: max(0, len(above) - level)], *([module] if module else [])])
+
+
 def import_names(path: str, paths: Collection[str], folder: str = "") -> frozenset[str]:
     """Return the names under which a file may be imported: from the top, and from where its packages begin.
 
@@ -110,7 +120,7 @@ def import_names(path: str, paths: Collection[str], folder: str = "") -> frozens
     while top.name and f"{top}/__init__.py" in paths:
         top = top.parent
     inner = dotted_path(path if str(top) == "." else str(PurePosixPath(path).relative_to(top)))
-    names = {whole, inner}
+    names = {whole, inner, whole.removeprefix("src.").removeprefix("lib.")}
     if folder and "__init__.py" in paths:
         names.add(f"{folder}.{whole}".rstrip("."))
     return frozenset(names - {""})

@@ -11,8 +11,10 @@ from typing import Final
 
 from greenroom.swarm.survey._around import Around, Check, Spot
 from greenroom.swarm.survey._calls import check_call, check_loop
+from greenroom.swarm.survey._empty_tests import check_assert, check_expected_error, check_test
 from greenroom.swarm.survey._functions import check_class_of_tests, check_function, check_skip
 from greenroom.swarm.survey._module import check_all, check_redefined
+from greenroom.swarm.survey._risky_calls import check_defaults, check_risky_call
 from greenroom.swarm.survey._statements import check_condition, check_expression, check_raise, check_try, check_with
 
 
@@ -64,16 +66,16 @@ def _means_equality(around: Around) -> bool:
 
 
 CHECKS: Final[Mapping[type[ast.AST], tuple[Check, ...]]] = {
-    ast.Assert: (check_condition,),
-    ast.AsyncFunctionDef: (check_function, check_redefined),
-    ast.AsyncWith: (check_with,),
-    ast.Call: (check_call, check_skip),
+    ast.Assert: (check_condition, check_assert),
+    ast.AsyncFunctionDef: (check_function, check_redefined, check_defaults, check_test),
+    ast.AsyncWith: (check_with, check_expected_error),
+    ast.Call: (check_call, check_skip, check_risky_call),
     ast.ClassDef: (check_redefined, check_class_of_tests),
     ast.Compare: (check_compare,),
     ast.Dict: (check_dict,),
     ast.Expr: (check_expression,),
     ast.For: (check_loop,),
-    ast.FunctionDef: (check_function, check_redefined),
+    ast.FunctionDef: (check_function, check_redefined, check_defaults, check_test),
     ast.If: (check_condition,),
     ast.IfExp: (check_condition,),
     ast.ImportFrom: (_import_from,),
@@ -84,6 +86,6 @@ CHECKS: Final[Mapping[type[ast.AST], tuple[Check, ...]]] = {
     ast.Try: (check_try,),
     ast.TryStar: (check_try,),
     ast.While: (check_condition,),
-    ast.With: (check_with,),
+    ast.With: (check_with, check_expected_error),
     ast.comprehension: (check_loop,),
 }

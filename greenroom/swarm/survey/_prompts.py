@@ -28,8 +28,8 @@ write the report. Nobody can change a file of the folder.
 1. Look at the shape of the folder with Glob (and Grep where it helps). Do not read files that a mate will read.
 2. Put the work on the shared board with TaskCreate: items that one mate can finish alone in a few minutes, that do not
    overlap, and that together cover the task. Two to four items per mate are a good number. A description has to stand
-   by itself: mates know nothing but it. Name the files or folders, and what to report. Idle mates take the items by
-   themselves; assign nothing.
+   by itself: mates know nothing but it. Name the files or folders, and what to report. One item of a survey of code is
+   to call TreeFacts once, which looks across the whole tree. Idle mates take the items by themselves; assign nothing.
 3. End your turn with a short sentence. Do not wait and do not poll: you are woken when everything is completed, a few
    times before, and when something fails. Mates leave their findings on the board, not in mail.
 4. When you are woken and items are open, end your turn in one sentence, unless something failed that you can put right.

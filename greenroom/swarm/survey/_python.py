@@ -15,6 +15,7 @@ from typing import Final
 
 import attrs
 
+from greenroom.containment import mask_forms
 from greenroom.swarm.survey._around import Spot
 from greenroom.swarm.survey._facts import FileFacts, Marker, Spotted
 from greenroom.swarm.survey._kinds import KINDS
@@ -145,6 +146,6 @@ def _plain_markers(lines: Sequence[str]) -> Iterator[Marker]:
 
 
 def shortened(text: str, most: int = _TEXT_CHARACTERS) -> str:
-    """Return a line of text without space around it, cut where it is long."""
-    text = " ".join(text.split())
+    """Return a line of text without space around it and without secrets, cut where it is long."""
+    text = " ".join(mask_forms(text).split())
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"

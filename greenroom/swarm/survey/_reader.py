@@ -18,7 +18,7 @@ import attrs
 from greenroom.swarm.survey._around import Around, File, Function, Spot, blocks_of, own_nodes
 from greenroom.swarm.survey._facts import Measured, Named
 from greenroom.swarm.survey._module import coroutines_of
-from greenroom.swarm.survey._paths import dotted_path, is_loose, is_test, may_print
+from greenroom.swarm.survey._paths import absolute_module, is_loose, is_test, may_print
 from greenroom.swarm.survey._patterns import CHECKS
 from greenroom.swarm.survey._statements import check_block, expects_error
 
@@ -281,12 +281,7 @@ class Reader:
         if isinstance(node, ast.Import):
             self.imports.update(alias.name for alias in node.names)
             return
-        module = node.module or ""
-        if node.level:
-            above = dotted_path(self._path).split(".")
-            if PurePosixPath(self._path).name == "__init__.py" and above != [""]:
-                above.append("")
-            module = ".".join([*above[: max(0, len(above) - node.level)], *([module] if module else [])])
+        module = absolute_module(self._path, node.module or "", node.level)
         if module:
             self.imports.add(module)
         self.imports.update(f"{module}.{alias.name}".strip(".") for alias in node.names if alias.name != "*")

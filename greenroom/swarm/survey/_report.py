@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from greenroom.containment import FORM_NAMES
 from greenroom.swarm.survey._findings import Finding, findings_of
 from greenroom.swarm.survey._kinds import KINDS, WEIGHTS
+from greenroom.swarm.survey._listing import Listing
 from greenroom.swarm.survey._markdown import (
     code,
     count,
@@ -102,7 +104,7 @@ def _size(survey: Survey) -> str:
     text = count(listing.total, "file")
     read = count(len(survey.files), "Python file")
     if listing.is_python_cut:
-        read = f"the first {read} by path, and more that were not read,"
+        read = f"the first {read} by path{_of_all(listing)}, and no more,"
     if not survey.files:
         lines = sum(listing.others.values())
         return (
@@ -116,6 +118,10 @@ def _size(survey: Survey) -> str:
         f"{count(sum(file.functions for file in files), 'function')} and "
         f"{count(sum(file.classes for file in files), 'class', 'classes')}."
     )
+
+
+def _of_all(listing: Listing) -> str:
+    return f" of {listing.python_total:,}" if listing.python_total else ""
 
 
 def _long_summary(survey: Survey) -> str:
@@ -149,7 +155,10 @@ def _marker_summary(survey: Survey) -> str:
     if not words:
         return "no TODO, FIXME, XXX or HACK."
     total = sum(words.values())
-    return f"{count(total, 'marker')} ({', '.join(f'{number} {word}' for word, number in sorted(words.items()))})."
+    shown = ", ".join(f"{number} {word}" for word, number in sorted(words.items()))
+    return (
+        f"{count(total, 'marker')} ({shown}){' in the files that were read' if survey.listing.is_python_cut else ''}."
+    )
 
 
 def _test_summary(survey: Survey) -> str:
@@ -167,7 +176,7 @@ def look_first(findings: Sequence[Finding]) -> list[str]:
         found = [finding for finding in findings if finding.kind == kind and not is_test(finding.path)]
         for finding in found[:_MAX_OF_KIND]:
             shown = f", {code(finding.text)}" if finding.text else ""
-            texts.append(f"{code(f'{finding.path}:{finding.line}')}: {KINDS[kind].title}{shown}")
+            texts.append(f"{code(f'{finding.path}:{finding.line}')}: {KINDS[kind].title} ({KINDS[kind].sure}){shown}")
         if len(found) > _MAX_OF_KIND:
             texts[-1] += f" (and {len(found) - _MAX_OF_KIND} more of the kind)"
     return texts[:_MAX_FIRST]
@@ -196,6 +205,7 @@ def _findings(survey: Survey, findings: Sequence[Finding]) -> list[str]:
         if found:
             lines += ["", f"## {title}", *finding_lines(found)]
     unlisted = sum(file.spotted_count - len(file.spotted) for file in survey.files.values())
+    unlisted += survey.tree.found_count - len(survey.tree.found)
     if unlisted:
         lines += [
             "",
@@ -213,9 +223,10 @@ def finding_lines(findings: Sequence[Finding]) -> list[str]:
             continue
         in_tests = sum(is_test(place.path) for place in places)
         amount = f"{len(places):,}, {in_tests:,} in tests" if in_tests else f"{len(places):,}"
-        lines += ["", f"### {known.title} ({amount})", "", f"{known.why} {known.fix}", ""]
+        lines += ["", f"### {known.title} ({amount})", "", f"{known.why} {known.fix} How sure: {known.sure}.", ""]
         lines += [
-            f"- {code(f'{place.path}:{place.line}')} {code(place.text)}".rstrip() for place in places[:_MAX_PLACES]
+            " ".join(filter(None, ("-", code(f"{place.path}:{place.line}"), code(place.text), place.rule)))
+            for place in places[:_MAX_PLACES]
         ]
         lines += more(_MAX_PLACES, len(places), "places")
     return lines
@@ -307,6 +318,12 @@ def _looked_at(survey: Survey, findings: Sequence[Finding]) -> list[str]:
         lines.append(
             f"- {count(len(listing.others), 'text file')} outside Python searched for markers, conflicts and keys"
         )
+    if survey.listing.total:
+        lines.append(f"- Keys and passwords were looked for in these forms: {', '.join(FORM_NAMES)}")
+    if survey.tree.linter:
+        lines.append(
+            f"- {survey.tree.linter} looked at the Python files too; its rule stands behind what it found or confirmed"
+        )
     accepted = sum(file.accepted_count for file in survey.files.values())
     if accepted:
         lines.append(
@@ -326,7 +343,8 @@ def _left_out(survey: Survey) -> list[str]:
     if listing.is_python_cut:
         last = code(max(listing.python))
         found.append(
-            f"Python files after {last} in the order of their paths: only the first {len(listing.python):,} were read"
+            f"Python files after {last} in the order of their paths: only the first {len(listing.python):,}"
+            f"{_of_all(listing)} were read, so findings, markers and sizes are those of these"
         )
     found += [
         f"{code(path)}: {one.problem}"
@@ -339,7 +357,7 @@ def _left_out(survey: Survey) -> list[str]:
     found += [f"{code(path)}: no mate reported on it" for path in missing[:_MAX_ROWS]]
     found += [line for line in more(_MAX_ROWS, len(missing), "files that no mate reported on") if line]
     found += [f"Item {number} of the board: no findings reached the lead" for number in survey.left]
-    found += listing.skip_lines
+    found += [*listing.skip_lines, *survey.tree.notes]
     if listing.uncounted:
         kinds = ", ".join(f"{number:,} {suffix}" for suffix, number in listing.uncounted.items())
         total = sum(listing.uncounted.values())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import PurePosixPath
 from typing import Final
 
 from greenroom.swarm.survey._items import SurveySearch
@@ -20,24 +18,5 @@ LEFTOVERS: Final = SurveySearch(
     r"^\s*(debugger;?|console\.(log|debug)\(.*|binding\.pry|byebug|var_dump\(.*|dbg!\(.*)\s*$",
     "*.{js,jsx,mjs,cjs,ts,tsx,vue,rb,php,rs}",
 )
-KEYS: Final = SurveySearch(
-    "keys and passwords",
-    r"\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}"
-    # Code that looks for such a line names it within another one.
-    r"|^-----BEGIN ([A-Z]+ )?PRIVATE KEY-----$|-----BEGIN ([A-Z]+ )?PRIVATE KEY-----\\n[A-Za-z0-9+/]{16}"
-    r"|\bxox[abprs]-[0-9A-Za-z-]{20}|\bsk-(ant|proj)-[A-Za-z0-9_-]{24}",
-)
-"""The forms in which well-known services write theirs."""
-
-_FEWEST_CHARACTERS: Final = 10
-"""Different ones in a key: one with less, such as `ghp_xxxx`, stands for another."""
-
-
-def may_be_key(path: str, line: str) -> bool:
-    """Return True if a line that was found by `KEYS` is not an example: manuals show keys that say so, and heads without a body."""
-    found = re.search(KEYS.pattern, line)
-    if found is None or "example" in line.lower():
-        return False
-    if "PRIVATE KEY" in found[0]:
-        return PurePosixPath(path).suffix.lower() not in {".md", ".rst", ".txt"}
-    return len(set(found[0].rpartition("_")[2].rpartition("-")[2])) >= _FEWEST_CHARACTERS
+TREE: Final = SurveySearch("the whole tree", "", tool="TreeFacts")
+"""Keys and passwords, unused code, rings of imports, stale documentation, the linter."""

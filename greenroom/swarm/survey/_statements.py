@@ -38,7 +38,7 @@ def check_try(node: ast.Try | ast.TryStar, around: Around) -> Iterator[Spot]:
             is_dropped = not any(isinstance(inner, ast.Call) for child in handler.body for inner in ast.walk(child))
             if is_dropped and not passes_on and not lets_exit_pass and not _is_explained(handler, around):
                 yield Spot("base-exception", handler.lineno)
-        elif "Exception" in caught and _is_silent(handler, around):
+        elif "Exception" in caught and _is_silent(handler, around) and not _is_staged(node, around):
             yield Spot("swallowed", handler.lineno)
         lets_exit_pass = lets_exit_pass or (passes_on and bool(caught & _EXITING))
     yield from _late_handlers(node, around)
@@ -76,6 +76,11 @@ def _is_explained(handler: ast.ExceptHandler, around: Around) -> bool:
 def _is_silent(handler: ast.ExceptHandler, around: Around) -> bool:
     # In `__del__` there is nobody whom an error could reach.
     return _does_nothing(handler.body) and around.function != "__del__" and not _is_explained(handler, around)
+
+
+def _is_staged(node: ast.Try | ast.TryStar, around: Around) -> bool:
+    """Return True if a test raises what it catches."""
+    return around.file.is_test and any(isinstance(child, ast.Raise) for child in node.body)
 
 
 def _does_nothing(body: Sequence[ast.stmt]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from greenroom.swarm.survey._facts import Facts, FileFacts, Hit, SearchFacts, TextFacts
+from greenroom.swarm.survey._facts import Facts, FileFacts, Hit, SearchFacts, TextFacts, TreeFacts
 from greenroom.swarm.survey._listing import Listing
 
 
@@ -21,6 +21,7 @@ class Survey:
     texts: Mapping[str, TextFacts]
     """The documents, by path."""
     searches: Mapping[str, SearchFacts]
+    tree: TreeFacts
     left: tuple[str, ...]
     """Numbers of the items without findings."""
 
@@ -30,6 +31,7 @@ class Survey:
         files: dict[str, FileFacts] = {}
         texts: dict[str, TextFacts] = {}
         searches: dict[str, SearchFacts] = {}
+        tree = TreeFacts()
         for fact in facts:
             match fact:
                 case FileFacts(path=path):
@@ -38,7 +40,9 @@ class Survey:
                     texts[path] = fact
                 case SearchFacts(label=label):
                     searches[label] = fact
-        return cls(folder, listing, dict(sorted(files.items())), dict(sorted(texts.items())), searches, left)
+                case TreeFacts():
+                    tree = fact
+        return cls(folder, listing, dict(sorted(files.items())), dict(sorted(texts.items())), searches, tree, left)
 
     def hits(self, label: str) -> tuple[Hit, ...]:
         """Return what a search found; nothing where it was not made."""
