@@ -65,6 +65,8 @@ class ActorContext:
     recorder: Recorder
     directory: Directory[Cell[Any]]
     timers: Timers
+    make_mailbox: Callable[..., Mailbox[Any]] = Mailbox
+    """Makes the mailbox of an actor, from the arguments of `Mailbox`."""
     incidents: Incidents = attrs.field(factory=Incidents)
     # Methods of the recorder, bound once per runtime instead of once per use.
     emit: Callable[..., int] = attrs.Factory(lambda self: self.recorder.emit_fields, takes_self=True)
@@ -121,7 +123,7 @@ class Cell(Generic[M]):
     """Set when the actor is ready, is held, or has terminated."""
 
     def __attrs_post_init__(self) -> None:
-        self.mailbox = Mailbox(
+        self.mailbox = self.shared.make_mailbox(
             self.id,
             policy=self.traits.policy,
             recorder=self.shared.recorder,

@@ -142,6 +142,8 @@ class Rounds:
             finally:
                 turn.state.name_prompt(None)  # others run hooks in its place when no turn runs
             turn.home.set_cut(is_cut=False)
+            if turn.home.services.effects is not None:
+                await turn.home.services.effects.wait_edge(turn.agent)
 
     def _end(self, message: Input) -> None:
         """Leave a conversation that can be continued."""
@@ -185,6 +187,8 @@ class Rounds:
             return None
         if origin_of(message).is_consent and turn.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
             await self._submit(message.text)
+        if home.services.effects is not None:
+            await home.services.effects.wait_edge(turn.agent)
         forks = await take_in(turn, message)
         return self._run_rounds if forks is None else partial(self._run_skill, message, forks)
 
@@ -448,6 +452,8 @@ class Rounds:
             if text:
                 turn.state.remind([text])
         is_over = bool(asked_to_end) and len(done) == len(calls)
+        if home.services.effects is not None:
+            await home.services.effects.wait_edge(turn.agent)
         if turn.ctx.has_mail and not is_over:
             await take_at_edge(turn, in_order)
         else:

@@ -7,7 +7,7 @@ cancellation leaves the message in its lane. Closing loses nothing: what remains
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, Generic, final
+from typing import Any, Final, Generic
 
 from trio.lowlevel import Task, checkpoint, checkpoint_if_cancelled, current_task
 
@@ -35,7 +35,6 @@ _ACCEPTED: Final = Delivery.ACCEPTED
 _new_envelope: Final[Any] = object.__new__
 
 
-@final
 class Mailbox(ParkingSpot, Generic[M]):
     """Three lanes with one consumer and any number of producers.
 
@@ -471,9 +470,13 @@ class Mailbox(ParkingSpot, Generic[M]):
 
     def pin_last(self, lane: Lane) -> Envelope[M]:
         """Pin the message that was put last, in this very step, to the current incarnation."""
-        envelope = self.lanes.of(lane)[-1]
+        envelope = self.newest(lane)
         envelope.is_pinned = self.lanes.has_pinned = True
         return envelope
+
+    def newest(self, lane: Lane) -> Envelope[M]:
+        """Return the message that was put into a lane last, in this very step."""
+        return self.lanes.of(lane)[-1]
 
     def bury_pinned(self, reason: DeadReason, *, parent: int = 0) -> None:
         """Turn the waiting messages that are pinned to the ended incarnation into dead letters."""

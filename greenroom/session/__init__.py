@@ -13,6 +13,7 @@ from greenroom.session._open import open_session
 from greenroom.session._session import Session
 from greenroom.session.assembly._host_ports import HostArguments
 from greenroom.session.assembly._main_definition import main_of_settings
+from greenroom.session.assembly._run_replay import RunReplay
 from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor
 from greenroom.session.parts._activity import Activity
 from greenroom.session.parts._event_stream import EventStream
@@ -64,6 +65,7 @@ __all__ = [
     "MessageShown",
     "ModelFor",
     "PromptTaken",
+    "RunReplay",
     "Session",
     "SessionBegan",
     "SessionEnded",

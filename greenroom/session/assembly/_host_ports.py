@@ -16,6 +16,7 @@ from greenroom.core import Event
 from greenroom.hooks import OnHook
 from greenroom.inbox import InboxStore
 from greenroom.mcp import Elicit
+from greenroom.session.assembly._run_replay import RunReplay
 from greenroom.tools import AskUser
 
 
@@ -65,6 +66,8 @@ class HostArguments(TypedDict, total=False):
     """Secrets of the program that are masked like those of the environment."""
     files: Mapping[str, bytes]
     """Files of the program for the run folder, by name: they are there before anything is recorded."""
+    replay: RunReplay | None
+    """The record that the session is done again from; `greenroom.rerun` makes it."""
 
 
 @final
@@ -84,5 +87,6 @@ class Hosted:
     secrets: Collection[str] = attrs.field(default=(), repr=False)
     files: Mapping[str, bytes] = attrs.field(factory=dict)
     turn_place: Callable[[], AbstractAsyncContextManager[object]] | None = None
+    replay: RunReplay | None = None
     watch: Watch = attrs.field(factory=Watch)
     """Callbacks that publish the live events; made by `LiveEvents.wire`."""

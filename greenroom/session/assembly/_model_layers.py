@@ -13,6 +13,7 @@ from greenroom.core.ports import Ports
 from greenroom.models import Model, RetryBudget, Usage, with_settings
 from greenroom.models.budgets import Budget, BudgetExceeded, Pricing, Spent
 from greenroom.models.recordings import MODEL_FILE, recording
+from greenroom.session.assembly._effects_of_run import recorded_part
 from greenroom.session.record._json_lines import objects_of
 from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.trace import JOURNAL, Journal, read_header
@@ -38,13 +39,14 @@ async def layered(
         spent=None if earlier is None else await ports.blocking.run(read_spent, earlier, pricing),
         now_s=ports.clock.bind(),
     )
-    write = partial(journal.write_before, Path(MODEL_FILE)) if session.record_model else None
+    write = partial(journal.write_before, Path(MODEL_FILE)) if recorded_part(session) != "off" else None
+    place = partial(getattr, journal.recorder, "seq")
     if settings is not None:
         shared = RetryBudget()
         return with_settings(
-            model, settings, budget=budget, chance=ports.chance, retry_budget=shared, write=write
+            model, settings, budget=budget, chance=ports.chance, retry_budget=shared, write=write, place=place
         ), budget
-    return model if write is None else recording(model, write), budget
+    return model if write is None else recording(model, write, place), budget
 
 
 def read_spent(run_folder: Path, pricing: Pricing, *, since_s: float = 0.0) -> Spent:

@@ -15,10 +15,12 @@ import trio
 from greenroom.agents.subagents import DelegationSettings, MainAgent
 from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.ports import Ports
+from greenroom.effects import Effects
 from greenroom.mcp import TOKENS_FOLDER, Channels, McpServers, McpServices, start_servers
 from greenroom.models import Model
 from greenroom.models.budgets import Budget
 from greenroom.session._events import SessionTitled
+from greenroom.session.assembly._effects_of_run import RunEffects, check_replay
 from greenroom.session.assembly._elicitations import Elicitations
 from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.assembly._model_layers import layered
@@ -41,6 +43,8 @@ class Services:
 
     plan: Plan
     ports: Ports
+    effects: Effects | None
+    """Records results from outside, or serves them; None for neither."""
     journal: Journal
     runtime: Runtime
     branch: Supervisor
@@ -82,13 +86,14 @@ class Services:
 
 @asynccontextmanager
 async def open_services(
-    plan: Plan, journal: Journal, host: Hosted, streams: Streams, ports: Ports
+    plan: Plan, journal: Journal, host: Hosted, streams: Streams, run: RunEffects
 ) -> AsyncIterator[Services]:
     """Open the services of a session; its MCP servers have been started, and may not be connected yet.
 
     Leaving stops the agents first. What the session starts outlives them, so that a call that ends finds what it has to end.
     """
-    folder, recorder, scalars = journal.folder, journal.recorder, plan.settings.scalars
+    folder, recorder, scalars, ports = journal.folder, journal.recorder, plan.settings.scalars, run.ports
+    check_replay(plan.spec.host.replay, plan.servers.configs)
     async with (
         open_processes(
             blocking=ports.blocking,
@@ -103,7 +108,9 @@ async def open_services(
         open_stored_inbox(plan.spec.host, journal=journal, ports=ports) as inbox,
         _open_background() as nursery,  # what follows the inbox ends before it
         _open_tasks(recorder, scalars.delegation) as tasks,
-        open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
+        open_runtime(
+            ports=ports, recorder=recorder, check_open=journal.check_open, make_mailbox=run.make_mailbox
+        ) as runtime,
     ):
         main = MainAgent()
         branch = await runtime.spawn_supervisor("session", SupervisorSpec())
@@ -115,6 +122,7 @@ async def open_services(
         yield Services(
             plan=plan,
             ports=ports,
+            effects=run.effects,
             journal=journal,
             runtime=runtime,
             branch=branch,

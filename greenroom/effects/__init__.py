@@ -1,0 +1,33 @@
+"""What a run took from outside of its own code, on record; and the order of a record, enforced when a run is done again."""
+
+from greenroom.effects._conductor import Conductor, Difference, EffectReplay
+from greenroom.effects._effect_file import (
+    EFFECTS_FILE,
+    EffectHead,
+    EffectLog,
+    EffectRecord,
+    RecordedEffect,
+    read_effects,
+)
+from greenroom.effects._effect_port import Effects
+from greenroom.effects._owned_randomness import RANDOM_SCOPE, OwnedIds, OwnedNumbers
+from greenroom.effects._place_order import OrderedMailbox, PlaceOrder, Step
+
+__all__ = [
+    "EFFECTS_FILE",
+    "RANDOM_SCOPE",
+    "Conductor",
+    "Difference",
+    "EffectHead",
+    "EffectLog",
+    "EffectRecord",
+    "EffectReplay",
+    "Effects",
+    "OrderedMailbox",
+    "OwnedIds",
+    "OwnedNumbers",
+    "PlaceOrder",
+    "RecordedEffect",
+    "Step",
+    "read_effects",
+]
