@@ -142,8 +142,6 @@ class Rounds:
             finally:
                 turn.state.name_prompt(None)  # others run hooks in its place when no turn runs
             turn.home.set_cut(is_cut=False)
-            if turn.home.services.effects is not None:
-                await turn.home.services.effects.wait_edge(turn.agent)
 
     def _end(self, message: Input) -> None:
         """Leave a conversation that can be continued."""
@@ -225,11 +223,11 @@ class Rounds:
             if step is RUN_CALLS:
                 is_over = await self._run_tools(response.tool_uses)
                 if is_over and not await self._goes_on(response):
-                    return self._finish(response)
+                    return await self._finish(response)
                 continue
             await checkpoint_if_cancelled()
             if await self._is_over(response, step) and not await self._goes_on(response):
-                return self._finish(response)
+                return await self._finish(response)
 
     async def _is_over(self, response: ModelResponse, step: Next) -> bool:
         """Return whether the model has come to its end; else it is to be asked again.
@@ -385,8 +383,10 @@ class Rounds:
         assert unseen is not None
         await show(self._turn, unseen)
 
-    def _finish(self, response: ModelResponse) -> Answer:
+    async def _finish(self, response: ModelResponse) -> Answer:
         turn, text = self._turn, response.text
+        if turn.home.services.effects is not None:
+            await turn.home.services.effects.wait_edge(turn.agent)
         turn.emit(AgentSpoke, turn.agent, turn.incarnation, turn.seq, turn.turn, turn.round, text[:200])
         return Answer(
             text=text,

@@ -10,6 +10,7 @@ Must not know: files, models, tools.
 from __future__ import annotations
 
 import json
+import math
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -74,6 +75,7 @@ class Conductor:
         """True if the re-run ended where the record of a killed run does."""
         self.scope = trio.CancelScope()
         """The scope of the program; cancelled at a difference, and at the end of a cut record."""
+        self._is_over = False
         self._waiting: list[tuple[int, int, trio.Event]] = []
         self._count = 0
 
@@ -110,7 +112,7 @@ class Conductor:
         """Cancel the program, at the end of the record of a killed run; else because of a difference."""
         if self.is_cut and self.difference is None:
             self.was_cut = True
-            self.scope.cancel("the record ends here")
+            self._end("the record ends here")
         else:
             self.note(difference)
 
@@ -118,7 +120,14 @@ class Conductor:
         """Note a difference, unless there was one before, and cancel the program."""
         if self.difference is None and not self.was_cut:
             self.difference = difference
-        self.scope.cancel("the re-run differs")
+        self._end("the re-run differs")
+
+    def _end(self, why: str) -> None:
+        """Cancel the program; while it ends, nothing is held any more."""
+        self._is_over = True
+        for owner in self._order.owners():
+            owner.lift()
+        self.scope.cancel(why)
 
     async def run(self) -> None:
         """Conduct, until cancelled."""
@@ -142,7 +151,7 @@ class Conductor:
         now_s = self._clock.current_time()
         if self._waiting:
             first = min(self._waiting)
-            ahead_s = max(0.0, self._time_of(first[0]) - now_s)
+            ahead_s = max(0.0, self._time_of(first[0] + 1) - now_s)
             if deadline_s <= ahead_s:
                 self._clock.jump(max(deadline_s, TINY_S))
                 return
@@ -151,7 +160,9 @@ class Conductor:
             first[2].set()
             return
         missing = self._missing()
-        if missing is None:
+        if self._is_over and deadline_s < math.inf:
+            limit_s = math.inf
+        elif missing is None:
             limit_s = (self._times[-1] if self._times else 0.0) + IDLE_S
         else:
             limit_s = self._time_of(missing[1].seq) + PATIENCE_S
@@ -161,7 +172,7 @@ class Conductor:
             self.note(Difference(agent="", what="the program", cause="order", detail="it waits for nothing on record"))
         elif self.is_cut:
             self.was_cut = True
-            self.scope.cancel("the record ends here")
+            self._end("the record ends here")
         else:
             self.note(_absent(*missing))
 

@@ -13,8 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.actors import TurnEnded
-from greenroom.core import CLASS, FIELDS, SEQ, Record
+from greenroom.core import CLASS, FIELDS, SEQ, Event, Record, field_names
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Mailbox, MessageLeased, MessagePut
 from greenroom.waiting import ReplySlot
 
@@ -103,6 +102,11 @@ class OwnerOrder:
                     return held
         return None
 
+    def lift(self) -> None:
+        """Enforce nothing any more."""
+        self._position = len(self._steps)
+        self._left.clear()
+
     def open_edges(self) -> bool:
         """Wake the owner's steps that need not wait any more; return whether there was one."""
         if not self.edges or self.expects_message:
@@ -119,13 +123,14 @@ class PlaceOrder:
 
     Args:
         steps: The recorded steps of each owner, by its id.
-        request: Class of the event with which a model request of a turn begins; its fields `actor` and `turn` are read.
+        request: Class of the event with which a model request begins; one outside of all turns has turn 0, and is no step.
+        end: Class of the event with which the last word of a turn is recorded.
     """
 
-    def __init__(self, steps: Mapping[str, Sequence[Step]], request: type[Any]) -> None:
+    def __init__(self, steps: Mapping[str, Sequence[Step]], *, request: type[Event], end: type[Event]) -> None:
         self._owners = {owner: OwnerOrder(owner, sequence) for owner, sequence in steps.items()}
-        names = [field.name for field in attrs.fields(request)]
-        self._request, self._turn_at = request, FIELDS + names.index("turn")
+        self._request, self._end = request, end
+        self._turn_at = FIELDS + field_names(request).index("turn")
         self._actors: dict[int, str] = {}
         """The actor of each event of the re-run, by its number."""
 
@@ -152,13 +157,13 @@ class PlaceOrder:
             owner.pass_put((self.sender(record[FIELDS + 2]), record[_TYPE_AT]))
         elif event is MessageLeased:
             owner.pass_step("lease")
-        elif event is TurnEnded:
+        elif event is self._end:
             owner.pass_step("end")
         elif event is self._request and record[self._turn_at]:
             owner.pass_step("request")
 
 
-_TYPE_AT: Final = FIELDS + [field.name for field in attrs.fields(MessagePut)].index("type")
+_TYPE_AT: Final = FIELDS + field_names(MessagePut).index("type")
 
 
 @final

@@ -9,8 +9,7 @@ from typing import final
 
 import attrs
 
-from greenroom.actors import TurnEnded
-from greenroom.agents.events import ModelBegan
+from greenroom.agents.events import AgentSpoke, ModelBegan
 from greenroom.core import JournalError, UsageError
 from greenroom.effects import EffectRecord, Step, read_effects
 from greenroom.mailbox import MessageLeased, MessagePut
@@ -86,7 +85,7 @@ def _steps(entries: Sequence[Entry]) -> dict[str, list[Step]]:
             step = Step(seq=entry.seq, what="put", label=label)
         elif isinstance(event, MessageLeased):
             step = Step(seq=entry.seq, what="lease")
-        elif isinstance(event, TurnEnded):
+        elif isinstance(event, AgentSpoke):
             step = Step(seq=entry.seq, what="end")
         elif isinstance(event, ModelBegan) and event.turn:
             step = Step(seq=entry.seq, what="request")

@@ -13,7 +13,7 @@ import attrs
 import trio
 import trio.testing
 
-from greenroom.agents.events import ModelBegan
+from greenroom.agents.events import AgentSpoke, ModelBegan
 from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.effects import Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder
 from greenroom.models.recordings import RecordedModel, ReplayMismatch
@@ -97,7 +97,7 @@ class _Rerunner:
         self._folders = FolderMap(
             [(recorded.run_folder, str(self._runs / recorded.name)), (recorded.cwd, str(cwd.resolve()))]
         )
-        self._order = PlaceOrder(recorded.steps, ModelBegan)
+        self._order = PlaceOrder(recorded.steps, request=ModelBegan, end=AgentSpoke)
         self._conductor = Conductor(self._order, recorded.places, clock, is_cut=recorded.is_cut)
         effects = [attrs.evolve(effect, got=self._folders.to_now(effect.got)) for effect in recorded.effects.effects]
         self._effects = EffectReplay(effects, self._conductor, as_recorded=self._folders.to_recorded)
