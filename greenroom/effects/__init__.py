@@ -10,7 +10,14 @@ from greenroom.effects._effect_file import (
     read_effects,
 )
 from greenroom.effects._effect_port import Effects
-from greenroom.effects._owned_randomness import RANDOM_SCOPE, OwnedIds, OwnedNumbers
+from greenroom.effects._owned_randomness import (
+    RANDOM_SCOPE,
+    OwnedIds,
+    OwnedNumbers,
+    RecordedClock,
+    current_owner,
+    plain_clock,
+)
 from greenroom.effects._place_order import OrderedMailbox, PlaceOrder, Step
 
 __all__ = [
@@ -27,7 +34,10 @@ __all__ = [
     "OwnedIds",
     "OwnedNumbers",
     "PlaceOrder",
+    "RecordedClock",
     "RecordedEffect",
     "Step",
+    "current_owner",
+    "plain_clock",
     "read_effects",
 ]

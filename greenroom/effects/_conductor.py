@@ -13,14 +13,14 @@ import json
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, final
 
 import attrs
 import trio
 import trio.testing
 
-from greenroom.effects._effect_file import RecordedEffect
+from greenroom.effects._effect_file import EffectRecord, RecordedEffect
 from greenroom.effects._place_order import OwnerOrder, PlaceOrder, Step
 
 IDLE_S: Final = 3_600.0
@@ -202,18 +202,17 @@ class EffectReplay:
     """The port `Effects` of a re-run: results come from the record; nothing is done.
 
     Args:
-        effects: The recorded effects.
+        record: The recorded effects.
         conductor: Says when each may come.
         as_recorded: Maps an input to the folders of the record.
     """
 
-    def __init__(
-        self, effects: Iterable[RecordedEffect], conductor: Conductor, *, as_recorded: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, record: EffectRecord, conductor: Conductor, *, as_recorded: Callable[[Any], Any]) -> None:
         self._conductor = conductor
         self._as_recorded = as_recorded
         self._left: dict[tuple[str, str, str], deque[RecordedEffect]] = {}
-        for effect in effects:
+        self._readings = {key: deque(values) for key, values in record.readings.items()}
+        for effect in record.effects:
             self._left.setdefault((effect.of, effect.agent, effect.key), deque()).append(effect)
         self.wait_edge = conductor.wait_edge
 
@@ -240,6 +239,11 @@ class EffectReplay:
 
     def note(self, of: str, agent: str, key: str, asked: Mapping[str, Any], got: Mapping[str, Any]) -> None:
         """Do nothing: what is served is on record."""
+
+    def reading(self, of: str, owner: str, value: float) -> float:
+        """Return the next recorded value of that owner; behind the last, the one that was read now."""
+        left = self._readings.get((of, owner))
+        return left.popleft() if left else value
 
     def unserved(self) -> RecordedEffect | None:
         """Return the first recorded effect that was not asked for; None if all were."""

@@ -2,6 +2,7 @@
 
 {"v": 1, "seed": "9f3c...", "git": "..."}                                                 begins the lines of one process
     {"of": "tool", "agent": "a1", "key": "call_1", "asked": {...}, "got": {...}, "at": 412}    when it has ended
+    {"of": "wall", "owner": "session/main", "value": 1790000000.25}                           when it was read
 
 Rule 1: an effect is written before its result is used. Rule 2: a torn line ends the record of its process. Rule 3: what a
 line says is served as text and values, and never run.
@@ -12,7 +13,7 @@ Must not know: where the file lies and who writes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -58,6 +59,8 @@ class EffectRecord:
 
     head: EffectHead
     effects: tuple[RecordedEffect, ...]
+    readings: Mapping[tuple[str, str], Sequence[float]]
+    """Values that were read, in order, by what was read and who read it."""
     processes: int
     """Number of processes that wrote it: more than 1 if the run was resumed."""
 
@@ -86,6 +89,11 @@ class EffectLog:
         """Write an effect."""
         self._put({"of": of, "agent": agent, "key": key, "asked": asked, "got": got, "at": self._seq()})
 
+    def reading(self, of: str, owner: str, value: float) -> float:
+        """Write a value that was read, and return it."""
+        self._put({"of": of, "owner": owner, "value": value})
+        return value
+
     async def wait_edge(self, actor: str) -> None:
         """Return at once."""
 
@@ -109,6 +117,7 @@ def read_effects(run: Path) -> EffectRecord:
         ) from None
     heads: list[EffectHead] = []
     effects: list[RecordedEffect] = []
+    readings: dict[tuple[str, str], list[float]] = {}
     lines = content.split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -122,13 +131,15 @@ def read_effects(run: Path) -> EffectRecord:
         try:
             if "v" in values:
                 heads.append(_head(path, values))
+            elif "value" in values:
+                readings.setdefault((values["of"], values["owner"]), []).append(float(values["value"]))
             else:
                 effects.append(RecordedEffect(**{name: values[name] for name in _FIELDS}))
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"{path}, line {number}: malformed entry of an effect ({error!r})") from None
     if not heads:
         raise UsageError(f"{path} is not a record of effects: its head is missing")
-    return EffectRecord(head=heads[0], effects=tuple(effects), processes=len(heads))
+    return EffectRecord(head=heads[0], effects=tuple(effects), readings=readings, processes=len(heads))
 
 
 _FIELDS: Final = tuple(field.name for field in attrs.fields(RecordedEffect))

@@ -29,6 +29,16 @@ class Effects(Protocol):
         """Record a result, as JSON values, before it is used; never waits."""
         ...
 
+    def reading(self, of: str, owner: str, value: float) -> float:
+        """Return what is used in place of a value that was just read, such as the time; it is recorded or comes from the record.
+
+        Args:
+            of: What was read: `wall`, seconds since 1970; or `took`, milliseconds.
+            owner: Who reads, such as the path of an actor.
+            value: What was read.
+        """
+        ...
+
     async def wait_edge(self, actor: str) -> None:
         """Return when the actor may look into its mailbox: all messages that the record has before that are there."""
         ...

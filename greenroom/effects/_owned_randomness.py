@@ -1,4 +1,4 @@
-"""Ids and random numbers drawn by owner: another interleaving of the same code gives the same values.
+"""Ids, random numbers and dates by owner: another interleaving of the same code gives the same values.
 
 The owner is the actor whose code runs; within it, each call that runs side by side with others draws for itself.
 """
@@ -7,12 +7,46 @@ from __future__ import annotations
 
 import random
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from typing import Final, final
 
 from greenroom.actors import CURRENT
+from greenroom.core.ports import Clock
+from greenroom.effects._effect_port import Effects
 
 RANDOM_SCOPE: Final[ContextVar[str]] = ContextVar("greenroom_random_scope", default="")
 """The part of an actor's work that draws for itself, such as the id of a call; empty for the actor's own steps."""
+
+
+def current_owner() -> str:
+    """Return the path of the actor whose code runs, with the part of its work that draws for itself."""
+    cell, scope = CURRENT.get(), RANDOM_SCOPE.get()
+    path = "" if cell is None else cell.path
+    return f"{path} {scope}" if scope else path
+
+
+@final
+class RecordedClock:
+    """A clock whose dates and times are recorded, or come from a record.
+
+    Attributes:
+        inner: The clock that is read.
+    """
+
+    def __init__(self, inner: Clock, effects: Effects) -> None:
+        self.inner = inner
+        self._effects = effects
+        self.bind = inner.bind
+
+    def wall(self) -> datetime:
+        """Return the date and time in UTC."""
+        read_s = self._effects.reading("wall", current_owner(), self.inner.wall().timestamp())
+        return datetime.fromtimestamp(read_s, UTC)
+
+
+def plain_clock(clock: Clock) -> Clock:
+    """Return a clock whose readings are not recorded: for what models never read."""
+    return clock.inner if isinstance(clock, RecordedClock) else clock
 
 
 @final
@@ -25,8 +59,7 @@ class _Streams:
 
     def current(self) -> random.Random:
         """Return the generator of the owner whose code runs."""
-        cell = CURRENT.get()
-        owner = f"{'' if cell is None else cell.path or cell.id}\n{RANDOM_SCOPE.get()}"
+        owner = current_owner()
         stream = self._streams.get(owner)
         if stream is None:
             stream = self._streams[owner] = random.Random(f"{self._seed}\n{owner}")

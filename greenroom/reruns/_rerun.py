@@ -99,8 +99,9 @@ class _Rerunner:
         )
         self._order = PlaceOrder(recorded.steps, request=ModelBegan, end=AgentSpoke)
         self._conductor = Conductor(self._order, recorded.places, clock, is_cut=recorded.is_cut)
-        effects = [attrs.evolve(effect, got=self._folders.to_now(effect.got)) for effect in recorded.effects.effects]
-        self._effects = EffectReplay(effects, self._conductor, as_recorded=self._folders.to_recorded)
+        served = (attrs.evolve(effect, got=self._folders.to_now(effect.got)) for effect in recorded.effects.effects)
+        record = attrs.evolve(recorded.effects, effects=tuple(served))
+        self._effects = EffectReplay(record, self._conductor, as_recorded=self._folders.to_recorded)
         self._model = RecordedModel(
             self._folders.mapped_answers(recorded.model),
             normalize=self._folders.normal,

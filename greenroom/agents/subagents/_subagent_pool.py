@@ -372,6 +372,9 @@ class SubagentPool:
         assert progress is not None
         task.result = with_denials(self.report_of(home.last_text, task.info.output_file), home.run.denials)
         task.ended_s = trio.current_time()
+        effects = home.services.effects
+        if effects is not None:
+            task.measured_ms = round(effects.reading("took", task.info.id, task.duration_ms))
         task.usage = TaskUsage(
             total_tokens=progress.token_count,
             tool_uses=progress.tool_use_count,

@@ -11,7 +11,7 @@ import attrs
 
 from greenroom.core import UsageError
 from greenroom.core.ports import Ports
-from greenroom.effects import EFFECTS_FILE, EffectHead, EffectLog, Effects, OwnedIds, OwnedNumbers
+from greenroom.effects import EFFECTS_FILE, EffectHead, EffectLog, Effects, OwnedIds, OwnedNumbers, RecordedClock
 from greenroom.mailbox import Mailbox
 from greenroom.session.assembly._run_replay import RunReplay
 from greenroom.session.settings._session_settings import SessionSettings
@@ -49,17 +49,20 @@ def effects_of(
     """Return the effects of a session, and the ports with which its ids come out the same when it is done again."""
     if replay is not None:
         journal.recorder.listen(replay.follow)
-        return RunEffects(effects=replay.effects, ports=_owned(ports, replay.seed), make_mailbox=replay.make_mailbox)
+        return RunEffects(
+            effects=replay.effects, ports=_owned(ports, replay.seed, replay.effects), make_mailbox=replay.make_mailbox
+        )
     if recorded_part(settings) != "effects":
         return RunEffects(effects=None, ports=ports)
     seed = f"{ports.ids.bits(_SEED_BITS):032x}"
     write = partial(journal.write_before, Path(EFFECTS_FILE))
     log = EffectLog(write, lambda: journal.recorder.seq, EffectHead(seed=seed, surroundings=surroundings))
-    return RunEffects(effects=log, ports=_owned(ports, seed))
+    return RunEffects(effects=log, ports=_owned(ports, seed, log))
 
 
-def _owned(ports: Ports, seed: str) -> Ports:
-    return attrs.evolve(ports, ids=OwnedIds(seed), chance=OwnedNumbers(seed))
+def _owned(ports: Ports, seed: str, effects: Effects) -> Ports:
+    clock = RecordedClock(ports.clock, effects)
+    return attrs.evolve(ports, ids=OwnedIds(seed), chance=OwnedNumbers(seed), clock=clock)
 
 
 def served_git(replay: RunReplay | None) -> str | None:

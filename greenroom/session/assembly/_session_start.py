@@ -11,6 +11,7 @@ from greenroom.actors import Down, Ref
 from greenroom.agents import Agent, AgentState, Loaded, Resumption, agent_spec
 from greenroom.core import ActorEnded, Cause
 from greenroom.core.ports import Ports, SystemClock
+from greenroom.effects import plain_clock
 from greenroom.hooks import HookEvent
 from greenroom.models.budgets import Limits
 from greenroom.patterns import watch_steps
@@ -145,7 +146,7 @@ async def _start_main(session: Session, services: Services, start: MainStart) ->
 
 def _watched_steps(runtime: Runtime, ports: Ports) -> AbstractContextManager[object]:
     """Return what records steps that block the event loop; under a virtual clock nothing blocks."""
-    if not isinstance(ports.clock, SystemClock):
+    if not isinstance(plain_clock(ports.clock), SystemClock):
         return nullcontext()
     return watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False, is_logged=False)
 
