@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from greenroom.mailbox import Delivery, Lane
     from greenroom.models import AnthropicModel, PlaybookModel, ScriptedModel, retrying
+    from greenroom.reruns import rerun
     from greenroom.session import EventStream, Session, open_session
     from greenroom.supervisor import ChildSpec, Restart, Runtime, Strategy, SupervisorSpec
     from greenroom.tools import ToolContext, ToolError, tool
@@ -74,6 +75,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "UsageError": "greenroom.core",
     "open_runtime": "greenroom.trace",
     "open_session": "greenroom.session",
+    "rerun": "greenroom.reruns",
     "retrying": "greenroom.models",
     "tool": "greenroom.tools",
 }
@@ -118,6 +120,7 @@ __all__ = [
     "__version__",
     "open_runtime",
     "open_session",
+    "rerun",
     "retrying",
     "tool",
 ]

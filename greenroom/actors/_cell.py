@@ -194,9 +194,8 @@ class Cell(Generic[M]):
         journal, so that a flood of them is seen and does not fill the disk.
         """
         reason = why if isinstance(why, DeadReason) else _REASONS[why]
-        refused = self.mailbox.statistics().refused
         fields = (self.id, 0, 0, 0, lane.value, type(message).__name__, reason.value, False)
-        if self.traits.level > Level.LIFECYCLE or refused & (refused - 1):
+        if self.traits.level > Level.LIFECYCLE or (refused := self.mailbox.statistics().refused) & (refused - 1):
             self.shared.note((self.shared.number(), self.shared.now(), MessageDied, *fields))
         else:
             self.shared.emit(MessageDied, *fields)

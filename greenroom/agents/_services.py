@@ -123,3 +123,7 @@ class AgentServices:
     """Notified of files that tools change; None for nobody."""
     effects: Effects | None = None
     """Records results from outside, or serves them from a record; None for neither."""
+
+    def reading(self, of: str, owner: str, value: int) -> int:
+        """Return a number that was just read, or the one that the record has in its place; see `Effects.reading`."""
+        return value if self.effects is None else round(self.effects.reading(of, owner, value))

@@ -136,7 +136,9 @@ class RunFlags:
     strict_mcp_config: Annotated[
         bool, flag("Connect only the MCP servers of --mcp-config and --settings; ignore those that files define.")
     ] = False
-    record: Annotated[bool, flag("Keep all model requests and answers in the run folder.")] = False
+    record: Annotated[
+        bool, flag("Keep all model requests and answers, and the results of tools, in the run folder.")
+    ] = False
     recorded: Annotated[
         str | None, flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
     ] = None

@@ -1,23 +1,9 @@
 """What a run took from outside of its own code, on record; and the order of a record, enforced when a run is done again."""
 
 from greenroom.effects._conductor import Conductor, Difference, EffectReplay
-from greenroom.effects._effect_file import (
-    EFFECTS_FILE,
-    EffectHead,
-    EffectLog,
-    EffectRecord,
-    RecordedEffect,
-    read_effects,
-)
+from greenroom.effects._effect_file import EFFECTS_FILE, EffectHead, EffectLog, EffectRecord, read_effects
 from greenroom.effects._effect_port import Effects
-from greenroom.effects._owned_randomness import (
-    RANDOM_SCOPE,
-    OwnedIds,
-    OwnedNumbers,
-    RecordedClock,
-    current_owner,
-    plain_clock,
-)
+from greenroom.effects._owned_randomness import RANDOM_SCOPE, OwnedIds, OwnedNumbers, RecordedClock, plain_clock
 from greenroom.effects._place_order import OrderedMailbox, PlaceOrder, Step
 
 __all__ = [
@@ -35,9 +21,7 @@ __all__ = [
     "OwnedNumbers",
     "PlaceOrder",
     "RecordedClock",
-    "RecordedEffect",
     "Step",
-    "current_owner",
     "plain_clock",
     "read_effects",
 ]

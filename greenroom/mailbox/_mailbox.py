@@ -187,8 +187,8 @@ class Mailbox(ParkingSpot, Generic[M]):
     def _refuse(self, delivery: Delivery, size_bytes: int = 0) -> Delivery:
         """Count a refused message; raise an error if it could never be accepted."""
         if size_bytes > self._policy.capacity_bytes:
-            limit = f"capacity {self._policy.capacity_bytes} bytes"
-            raise UsageError(f"message too large for the mailbox of {self.owner!r}: {size_bytes} bytes, {limit}")
+            sizes = f"{size_bytes} bytes, capacity {self._policy.capacity_bytes} bytes"
+            raise UsageError(f"message too large for the mailbox of {self.owner!r}: {sizes}")
         self._refused += 1
         return delivery
 
@@ -438,10 +438,8 @@ class Mailbox(ParkingSpot, Generic[M]):
 
     def _release(self, envelope: Envelope[M]) -> None:
         if not self.lanes.release(envelope):
-            number = envelope.number
-            raise UsageError(
-                f"cannot release message {number} of {self.owner!r}: it is not leased; acknowledged twice?"
-            )
+            name = f"message {envelope.number} of {self.owner!r}"
+            raise UsageError(f"cannot release {name}: it is not leased; acknowledged twice?")
 
     def _dead(self, envelope: Envelope[M], reason: DeadReason, parent: int) -> None:
         """Count and report a message that was removed, and free its place."""

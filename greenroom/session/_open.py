@@ -15,7 +15,6 @@ from greenroom.models import Model
 from greenroom.session._catalog import EVENTS
 from greenroom.session._events import SessionEnded
 from greenroom.session._session import Session
-from greenroom.session.assembly._effects_of_run import GIT, RUN_FOLDER, effects_of
 from greenroom.session.assembly._host_ports import HostArguments
 from greenroom.session.assembly._plan_reader import make_plan
 from greenroom.session.assembly._session_plan import Plan, session_began
@@ -110,14 +109,6 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
     ):
         await _hide(folder, journal, ports)
         recorder = journal.recorder
-        run = effects_of(
-            plan.settings.scalars,
-            plan.spec.host.replay,
-            journal,
-            ports,
-            surroundings={GIT: plan.git, RUN_FOLDER: str(folder)},
-        )
-        ports = run.ports
         streams, host = open_streams(plan.spec.host, recorder)
         loaded, left = await read_earlier(plan.run, ports)
         recorder.emit(session_began(plan))
@@ -126,7 +117,7 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
         state, error = State.FAILED, ""
         session: Session | None = None
         try:
-            async with open_services(plan, journal, host, streams, run) as services:
+            async with open_services(plan, journal, host, streams, ports) as services:
                 session = Session(services)
                 async with started(session, services, loaded, left):
                     yield session

@@ -132,8 +132,6 @@ class Task:
     """True if it is kept because somebody looks at it."""
     began_s: float | None = None
     """When its work began, on the run's clock; None if it never did."""
-    measured_ms: int | None = None
-    """Its working time as the run's record has it, in milliseconds; None to compute it."""
     ended_s: float = 0.0
     """When it ended, on the run's clock."""
     _tell: Callable[[TaskNotice], None] = attrs.field(repr=False)
@@ -273,8 +271,8 @@ class Task:
     @property
     def duration_ms(self) -> int:
         """Working time, without waits for permissions; 0 if it never began."""
-        if self.measured_ms is not None:
-            return self.measured_ms
+        if self.usage is not None:
+            return self.usage.duration_ms
         return 0 if self.began_s is None else max(0, round((self.ended_s - self.began_s) * 1000) - self.waited_ms)
 
     @property

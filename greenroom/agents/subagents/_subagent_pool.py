@@ -372,13 +372,10 @@ class SubagentPool:
         assert progress is not None
         task.result = with_denials(self.report_of(home.last_text, task.info.output_file), home.run.denials)
         task.ended_s = trio.current_time()
-        effects = home.services.effects
-        if effects is not None:
-            task.measured_ms = round(effects.reading("took", task.info.id, task.duration_ms))
         task.usage = TaskUsage(
             total_tokens=progress.token_count,
             tool_uses=progress.tool_use_count,
-            duration_ms=task.duration_ms,
+            duration_ms=home.services.reading("took", task.info.id, task.duration_ms),
         )
         home.end_run()
         if state is State.KILLED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, final
@@ -10,17 +10,24 @@ from typing import Any, Final, Literal, final
 import attrs
 
 from greenroom.core import UsageError
-from greenroom.core.ports import Ports
-from greenroom.effects import EFFECTS_FILE, EffectHead, EffectLog, Effects, OwnedIds, OwnedNumbers, RecordedClock
+from greenroom.core.ports import Ports, SystemClock
+from greenroom.effects import (
+    EFFECTS_FILE,
+    EffectHead,
+    EffectLog,
+    Effects,
+    OwnedIds,
+    OwnedNumbers,
+    RecordedClock,
+    plain_clock,
+)
 from greenroom.mailbox import Mailbox
-from greenroom.session.assembly._run_replay import RunReplay
+from greenroom.session.assembly._run_replay import GIT, RUN_FOLDER
+from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.trace import Journal
 
 _SEED_BITS: Final = 128
-RUN_FOLDER: Final = "run_folder"
-GIT: Final = "git"
-"""The surroundings that are served in a re-run: no process is started for them."""
 
 
 @final
@@ -28,9 +35,15 @@ GIT: Final = "git"
 class RunEffects:
     """The effects of one session."""
 
-    effects: Effects | None
+    port: Effects | None
+    """Records results from outside, or serves them; None for neither."""
     ports: Ports
     make_mailbox: Callable[..., Mailbox[Any]] = Mailbox
+
+    @property
+    def has_system_clock(self) -> bool:
+        """True if the session runs in the machine's time."""
+        return isinstance(plain_clock(self.ports.clock), SystemClock)
 
 
 def recorded_part(settings: SessionSettings) -> Literal["off", "model", "effects"]:
@@ -38,43 +51,28 @@ def recorded_part(settings: SessionSettings) -> Literal["off", "model", "effects
     return "model" if settings.record == "off" and settings.record_model else settings.record
 
 
-def effects_of(
-    settings: SessionSettings,
-    replay: RunReplay | None,
-    journal: Journal,
-    ports: Ports,
-    *,
-    surroundings: Mapping[str, str],
-) -> RunEffects:
-    """Return the effects of a session, and the ports with which its ids come out the same when it is done again."""
+def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
+    """Return the effects of a session, and the ports with which its ids come out the same when it is done again.
+
+    Raises:
+        UsageError: The session is to be done again, and has MCP servers.
+    """
+    replay = plan.spec.host.replay
     if replay is not None:
+        if plan.servers.configs:
+            raise UsageError("cannot do a session with MCP servers again: the tools of its servers are not on record")
         journal.recorder.listen(replay.follow)
-        return RunEffects(
-            effects=replay.effects, ports=_owned(ports, replay.seed, replay.effects), make_mailbox=replay.make_mailbox
-        )
-    if recorded_part(settings) != "effects":
-        return RunEffects(effects=None, ports=ports)
+        owned = _owned(ports, replay.seed, replay.effects)
+        return RunEffects(port=replay.effects, ports=owned, make_mailbox=replay.make_mailbox)
+    if recorded_part(plan.settings.scalars) != "effects":
+        return RunEffects(port=None, ports=ports)
     seed = f"{ports.ids.bits(_SEED_BITS):032x}"
     write = partial(journal.write_before, Path(EFFECTS_FILE))
+    surroundings = {GIT: plan.git, RUN_FOLDER: str(journal.folder)}
     log = EffectLog(write, lambda: journal.recorder.seq, EffectHead(seed=seed, surroundings=surroundings))
-    return RunEffects(effects=log, ports=_owned(ports, seed, log))
+    return RunEffects(port=log, ports=_owned(ports, seed, log))
 
 
 def _owned(ports: Ports, seed: str, effects: Effects) -> Ports:
     clock = RecordedClock(ports.clock, effects)
     return attrs.evolve(ports, ids=OwnedIds(seed), chance=OwnedNumbers(seed), clock=clock)
-
-
-def served_git(replay: RunReplay | None) -> str | None:
-    """Return the recorded state of the repository, in words; None to look at it."""
-    return None if replay is None else replay.surroundings.get(GIT, "")
-
-
-def check_replay(replay: RunReplay | None, servers: Mapping[str, Any] | tuple[Any, ...]) -> None:
-    """Refuse to do a session again that would start a process.
-
-    Raises:
-        UsageError: It has MCP servers.
-    """
-    if replay is not None and servers:
-        raise UsageError("a session with MCP servers cannot be done again yet: their tool lists are not on record")

@@ -13,7 +13,6 @@ from greenroom.agents.definitions import DefinitionSource
 from greenroom.agents.subagents import delegation_from_environment, moves_calls
 from greenroom.core.ports import Ports
 from greenroom.core.sources import Diagnostic, Kind
-from greenroom.session.assembly._effects_of_run import served_git
 from greenroom.session.assembly._main_definition import chosen_main
 from greenroom.session.assembly._run_place import find_place
 from greenroom.session.assembly._session_plan import Plan
@@ -47,7 +46,8 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     delegation = as_managed("delegation", delegation_from_environment(environ, settings.scalars.delegation))
     settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
     limits = limits_from_environment(environ)
-    around = await run(look_around, cwd, places, wanted, settings, environ, served_git(spec.host.replay))
+    git = None if spec.host.replay is None else spec.host.replay.git  # else git is asked
+    around = await run(look_around, cwd, places, wanted, settings, environ, git)
     builtins = with_worker(around.builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=spec.agents, builtins=builtins)
     found = await definitions.refresh()

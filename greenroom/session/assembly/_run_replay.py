@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, final
+from typing import Any, Final, final
 
 import attrs
 
 from greenroom.core import Record
 from greenroom.effects import Effects
 from greenroom.mailbox import Mailbox
+
+RUN_FOLDER: Final = "run_folder"
+GIT: Final = "git"
 
 
 @final
@@ -25,3 +28,8 @@ class RunReplay:
     make_mailbox: Callable[..., Mailbox[Any]]
     follow: Callable[[Record], None]
     """Takes each event of the re-run."""
+
+    @property
+    def git(self) -> str:
+        """The recorded state of the repository, in words."""
+        return self.surroundings.get(GIT, "")

@@ -15,12 +15,11 @@ import trio
 from greenroom.agents.subagents import DelegationSettings, MainAgent
 from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.ports import Ports
-from greenroom.effects import Effects
 from greenroom.mcp import TOKENS_FOLDER, Channels, McpServers, McpServices, start_servers
 from greenroom.models import Model
 from greenroom.models.budgets import Budget
 from greenroom.session._events import SessionTitled
-from greenroom.session.assembly._effects_of_run import RunEffects, check_replay
+from greenroom.session.assembly._effects_of_run import RunEffects, effects_of
 from greenroom.session.assembly._elicitations import Elicitations
 from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.assembly._model_layers import layered
@@ -28,7 +27,6 @@ from greenroom.session.assembly._session_plan import Plan, make_scratchpad
 from greenroom.session.parts._event_stream import Streams
 from greenroom.session.parts._stored_inbox import StoredInbox, open_stored_inbox
 from greenroom.session.record._file_rewind import open_checkpoints
-from greenroom.session.settings._session_environment import exported_variables
 from greenroom.supervisor import Runtime, Supervisor, SupervisorSpec, open_runtime
 from greenroom.tasks import Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
 from greenroom.tools import SystemProcesses, open_processes
@@ -43,8 +41,7 @@ class Services:
 
     plan: Plan
     ports: Ports
-    effects: Effects | None
-    """Records results from outside, or serves them; None for neither."""
+    effects: RunEffects
     journal: Journal
     runtime: Runtime
     branch: Supervisor
@@ -86,21 +83,22 @@ class Services:
 
 @asynccontextmanager
 async def open_services(
-    plan: Plan, journal: Journal, host: Hosted, streams: Streams, run: RunEffects
+    plan: Plan, journal: Journal, host: Hosted, streams: Streams, ports: Ports
 ) -> AsyncIterator[Services]:
     """Open the services of a session; its MCP servers have been started, and may not be connected yet.
 
     Leaving stops the agents first. What the session starts outlives them, so that a call that ends finds what it has to end.
     """
-    folder, recorder, scalars, ports = journal.folder, journal.recorder, plan.settings.scalars, run.ports
-    check_replay(plan.spec.host.replay, plan.servers.configs)
+    folder, recorder, scalars = journal.folder, journal.recorder, plan.settings.scalars
+    effects = effects_of(plan, journal, ports)
+    ports = effects.ports
     async with (
         open_processes(
             blocking=ports.blocking,
             ids=ports.ids,
             folder=folder / "tasks",
             mark=folder.name,
-            environ=ChainMap(plan.variables, exported_variables(folder.name, plan.project)),
+            environ=ChainMap(plan.variables, plan.exported(folder.name)),
             max_output_bytes=scalars.limits.command_output_bytes,
             pass_env=scalars.pass_env,
             secrets=plan.secrets,
@@ -109,7 +107,7 @@ async def open_services(
         _open_background() as nursery,  # what follows the inbox ends before it
         _open_tasks(recorder, scalars.delegation) as tasks,
         open_runtime(
-            ports=ports, recorder=recorder, check_open=journal.check_open, make_mailbox=run.make_mailbox
+            ports=ports, recorder=recorder, check_open=journal.check_open, make_mailbox=effects.make_mailbox
         ) as runtime,
     ):
         main = MainAgent()
@@ -122,7 +120,7 @@ async def open_services(
         yield Services(
             plan=plan,
             ports=ports,
-            effects=run.effects,
+            effects=effects,
             journal=journal,
             runtime=runtime,
             branch=branch,
