@@ -168,11 +168,11 @@ class Conductor:
             limit_s = self._time_of(missing[1].seq) + PATIENCE_S
         if now_s + deadline_s <= limit_s:
             self._clock.jump(max(deadline_s, TINY_S))
-        elif missing is None:
-            self.note(Difference(agent="", what="the program", cause="order", detail="it waits for nothing on record"))
         elif self.is_cut:
             self.was_cut = True
             self._end("the record ends here")
+        elif missing is None:
+            self.note(Difference(agent="", what="the program", cause="order", detail="it waits for nothing on record"))
         else:
             self.note(_absent(*missing))
 

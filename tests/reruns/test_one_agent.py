@@ -157,9 +157,9 @@ def test_a_tool_that_fails_fails_again_in_the_same_words(tmp_path: Path) -> None
         raise RuntimeError(f"no weather in {place}")
 
     def ask(request: ModelRequest) -> AnswerLike:
-        return Call("weather", {"place": "Ulm"}) if len(request.messages) == 1 else "It failed."
+        return Call("Weather", {"place": "Ulm"}) if len(request.messages) == 1 else "It failed."
 
-    allowed = {"permissions": {"allow": ["weather"]}}
+    allowed = {"permissions": {"allow": ["Weather"]}}
     run = record_agent(tmp_path, PlaybookModel({"main": ask}), tools=(weather,), settings=allowed)
     assert calls == ["Ulm"]
 
