@@ -48,6 +48,8 @@ class Difference:
     """The name of the first cause; see `greenroom.reruns`."""
     detail: str = ""
     """More about the cause, in words."""
+    label: str = ""
+    """The path of the agent in the tree of actors."""
 
 
 @final

@@ -9,6 +9,7 @@ from typing import final
 
 import attrs
 
+from greenroom.actors import ActorCreated
 from greenroom.agents.events import AgentSpoke, ModelBegan
 from greenroom.core import JournalError, UsageError
 from greenroom.effects import EffectRecord, Step, read_effects
@@ -28,6 +29,8 @@ class RecordedRun:
     """The session's id."""
     cwd: str
     started: datetime
+    paths: Mapping[str, str]
+    """Paths of the actors in their tree, by id."""
     places: Sequence[tuple[int, float]]
     """Number and time of each event."""
     steps: Mapping[str, Sequence[Step]]
@@ -66,6 +69,9 @@ def read_run(folder: Path) -> RecordedRun:
         run_folder=effects.head.surroundings.get("run_folder", str(folder)),
         has_failed=any(isinstance(event := entry.event, SessionEnded) and event.error for entry in journal.entries),
         started=datetime.fromisoformat(journal.header.started),
+        paths={
+            entry.event.actor: entry.event.path for entry in journal.entries if isinstance(entry.event, ActorCreated)
+        },
         places=[(entry.seq, entry.t) for entry in journal.entries],
         steps=_steps(journal.entries),
         model=model,

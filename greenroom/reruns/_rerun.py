@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
@@ -17,6 +17,7 @@ from greenroom.agents.events import AgentSpoke, ModelBegan
 from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.effects import Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder
 from greenroom.models.recordings import RecordedModel, ReplayMismatch
+from greenroom.reruns._first_cause import with_cause
 from greenroom.reruns._mapped_folders import FolderMap
 from greenroom.reruns._recorded_run import RecordedRun, read_run
 from greenroom.session import RunReplay, Session, open_session
@@ -133,6 +134,8 @@ class _Rerunner:
             raise failure
         if difference is None and not conductor.was_cut:
             difference = self._left_over()
+        if difference is not None:
+            difference = attrs.evolve(difference, label=self._recorded.paths.get(difference.agent, ""))
         return Rerun(
             run=self._runs / self._recorded.name,
             difference=difference,
@@ -158,12 +161,12 @@ class _Rerunner:
             follow=self._order.follow,
         )
 
-    def _differs(self, mismatch: ReplayMismatch) -> None:
+    def _differs(self, mismatch: ReplayMismatch, asked: Mapping[str, Any]) -> None:
         difference = difference_of(mismatch)
-        if difference.cause == "not recorded":
-            self._conductor.note_end_of_record(difference)
+        if difference.where:
+            self._conductor.note(with_cause(difference, asked))
         else:
-            self._conductor.note(difference)
+            self._conductor.note_end_of_record(difference)
 
     def _left_over(self) -> Difference | None:
         """Return what the record has and the re-run did not ask for."""
@@ -181,7 +184,7 @@ class _Rerunner:
 
 def difference_of(mismatch: ReplayMismatch) -> Difference:
     """Return the difference of a model request."""
-    cause = "code" if mismatch.path else "not recorded"
+    cause = "code" if mismatch.path else "too many"
     return Difference(
         agent=mismatch.agent,
         what=f"request {mismatch.number}",

@@ -10,8 +10,8 @@ import logging
 import os
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -46,6 +46,7 @@ from greenroom.swarm._swarm_budget import (
     write_partial_report,
 )
 from greenroom.swarm._swarm_plan import (
+    PLAYBOOK,
     SwarmOptions,
     SwarmPlan,
     checked_folder,
@@ -132,11 +133,44 @@ def run_swarm(options: SwarmOptions) -> int:
         mates=len(plan.mates),
         estimate="" if estimate is None else estimate.text,
     )
+    if options.records is not None:
+        settings["record"] = "effects" if options.records else "off"
     settings["recovery"] = {"cut_turns": "leave"}  # the lead resumes its turn once its team is there
     if opening.is_rule_based:
         settings |= PLAYBOOK_SETTINGS
     with calm_collector(), _quiet_about_planned_crashes():
         return trio.run(_swarm, options, opening, model, plan, runs, settings, estimate)
+
+
+def recorded_swarm(run: str, runs: Path) -> tuple[Callable[[Session], Awaitable[None]], dict[str, Any]]:
+    """Return the program of a recorded swarm, and the arguments with which its session is opened, all of today.
+
+    Raises:
+        UsageError: The run does not exist, or is not a swarm's; its recipe or its folder cannot be used.
+    """
+    _, began = read_beginning(run, runs)
+    options = SwarmOptions(
+        path=Path(began.path), task=began.task, agents=began.agents, recipe=began.recipe, model=began.model
+    )
+    recipe = find_recipe(options.recipe)
+    plan = make_swarm_plan(options, recipe, checked_folder(options.path))
+    is_rule_based = is_playbook(options)
+    settings = model_settings(find_places(Path.cwd()), max_usd=None, is_rule_based=is_rule_based)
+    settings |= {"recovery": {"cut_turns": "leave"}, **(PLAYBOOK_SETTINGS if is_rule_based else {})}
+
+    async def work(session: Session) -> None:
+        found = _Run(folder=session.run_folder)
+        with suppress(ActorEnded, StartFailed, Stopping, TurnFailed, TurnKilled, Undelivered):
+            await _work(session, options, plan, LinesView(), found)
+
+    return work, {
+        "cwd": plan.folder,
+        "main": plan.lead,
+        "tools": plan.tools,
+        "sources": ("managed",),
+        "settings": settings,
+        "permission_mode": plan.recipe.permission_mode,
+    }
 
 
 @contextmanager
@@ -265,7 +299,13 @@ async def _swarm(
 
 
 def _beginning(options: SwarmOptions, plan: SwarmPlan) -> SwarmBeginning:
-    return SwarmBeginning(path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe)
+    return SwarmBeginning(
+        path=str(plan.folder),
+        task=options.task,
+        agents=options.agents,
+        recipe=options.recipe,
+        model=PLAYBOOK if is_playbook(options) else options.model,
+    )
 
 
 def _stop(session: Session, watchers: trio.Nursery, why: str) -> None:

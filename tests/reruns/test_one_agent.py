@@ -96,7 +96,7 @@ def test_more_work_than_recorded_is_a_difference(run: Path) -> None:
     difference = rerun(run, asking("Begin.", "And again.")).difference
 
     assert difference is not None
-    assert (difference.what, difference.cause) == ("request 4", "not recorded")
+    assert (difference.what, difference.cause) == ("request 4", "too many")
 
 
 def test_less_work_than_recorded_is_a_difference(run: Path) -> None:

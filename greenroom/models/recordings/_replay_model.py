@@ -102,7 +102,7 @@ class RecordedModel:
         normalize: Applied to both requests before they are compared, for parts that may differ: dates, folders, ids.
         pace: Awaited before the end of an answer, with the number of the journal's last event before it; by default answers
             come at once.
-        on_mismatch: Called with the first difference, in the step in which it is found.
+        on_mismatch: Called with the first difference and the request as plain values, in the step in which it is found.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class RecordedModel:
         *,
         normalize: Callable[[ModelRequest], ModelRequest] | None = None,
         pace: Callable[[int], Awaitable[object]] | None = None,
-        on_mismatch: Callable[[ReplayMismatch], object] | None = None,
+        on_mismatch: Callable[[ReplayMismatch, Mapping[str, Any]], object] | None = None,
     ) -> None:
         self._name = recording.model
         self._on_mismatch = on_mismatch
@@ -176,7 +176,7 @@ class RecordedModel:
             return track.popleft()
         self._mismatch = _mismatch(request.agent, number, difference, asked)
         if self._on_mismatch is not None:
-            self._on_mismatch(self._mismatch)
+            self._on_mismatch(self._mismatch, asked)
         raise self._mismatch.again()
 
     def _track(self, request: ModelRequest, asked: JsonObject) -> deque[RecordedExchange] | None:

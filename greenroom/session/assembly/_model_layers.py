@@ -20,7 +20,13 @@ from greenroom.trace import JOURNAL, Journal, read_header
 
 
 async def layered(
-    session: SessionSettings, model: Model, journal: Journal, ports: Ports, *, earlier: Path | None
+    session: SessionSettings,
+    model: Model,
+    journal: Journal,
+    ports: Ports,
+    *,
+    earlier: Path | None,
+    is_served: bool = False,
 ) -> tuple[Model, Budget]:
     """Return the model with the layers that the settings ask for, and the budget of the session.
 
@@ -30,7 +36,10 @@ async def layered(
         journal: Takes the recording of the model, if there is one.
         ports: Time, chance and threads.
         earlier: The folder of the run that is continued, whose usage counts; None for a new one.
+        is_served: True if the answers come from a record.
     """
+    if is_served:  # the answers are those that the layers of the recorded run gave
+        return model, Budget(None, pricing=Pricing(), now_s=ports.clock.bind())
     settings = session.models
     pricing = Pricing() if settings is None else settings.pricing
     budget = Budget(

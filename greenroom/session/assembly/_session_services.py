@@ -114,7 +114,12 @@ async def open_services(
         branch = await runtime.spawn_supervisor("session", SupervisorSpec())
         elicitations = Elicitations(host=host.elicit, recorder=recorder, main=main, on_elicited=host.watch.on_elicited)
         model, budget = await layered(
-            scalars, plan.model, journal, ports, earlier=folder if plan.run.is_resumed else None
+            scalars,
+            plan.model,
+            journal,
+            ports,
+            earlier=folder if plan.run.is_resumed else None,
+            is_served=plan.spec.host.replay is not None,
         )
         channels = Channels(scalars.channels, recorder, ports.ids)
         yield Services(
