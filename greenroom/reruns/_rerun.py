@@ -50,7 +50,9 @@ class Rerun:
         return self.difference is None
 
 
-def rerun(run: Path | str, program: Program, *, cwd: Path | str | None = None, **opening: Any) -> Rerun:
+def rerun(
+    run: Path | str, program: Program, *, cwd: Path | str | None = None, runs: Path | str | None = None, **opening: Any
+) -> Rerun:
     """Do a recorded session again, and return the first difference.
 
     It runs Trio itself, in virtual time: nothing waits. Results of tools and answers of models come from the record.
@@ -59,6 +61,7 @@ def rerun(run: Path | str, program: Program, *, cwd: Path | str | None = None, *
         run: A run folder that was recorded with `record: effects`.
         program: The program's own async function, called with the session.
         cwd: The folder that the agents work in; by default the recorded one.
+        runs: The folder for the new run folder, which has the name of the recorded one; by default one in that.
         opening: Further arguments of `open_session`, as in the recorded run.
 
     Raises:
@@ -66,7 +69,9 @@ def rerun(run: Path | str, program: Program, *, cwd: Path | str | None = None, *
     """
     recorded = read_run(Path(run))
     clock = trio.testing.MockClock()
-    rerunner = _Rerunner(recorded, clock, Path(cwd or recorded.cwd))
+    rerunner = _Rerunner(
+        recorded, clock, Path(cwd or recorded.cwd), _free(recorded.folder) if runs is None else Path(runs)
+    )
     return trio.run(partial(rerunner.run, program, opening), clock=clock)
 
 
@@ -90,10 +95,9 @@ class RecordClock:
 class _Rerunner:
     """One re-run of a recorded run."""
 
-    def __init__(self, recorded: RecordedRun, clock: trio.testing.MockClock, cwd: Path) -> None:
+    def __init__(self, recorded: RecordedRun, clock: trio.testing.MockClock, cwd: Path, runs: Path) -> None:
         self._recorded = recorded
-        runs = recorded.folder / RERUNS
-        self._runs = next(folder for n in count(1) if not (folder := runs / str(n)).exists())
+        self._runs = runs
         self._cwd = cwd
         self._folders = FolderMap(
             [(recorded.run_folder, str(self._runs / recorded.name)), (recorded.cwd, str(cwd.resolve()))]
@@ -180,6 +184,11 @@ class _Rerunner:
         what = f"{effect.of} {effect.key}"
         detail = "the record has it, and the re-run did not ask for it"
         return Difference(agent=effect.agent, what=what, recorded=effect.asked, cause="too few", detail=detail)
+
+
+def _free(run: Path) -> Path:
+    """Return a folder in a run folder for one more re-run."""
+    return next(folder for number in count(1) if not (folder := run / RERUNS / str(number)).exists())
 
 
 def difference_of(mismatch: ReplayMismatch) -> Difference:

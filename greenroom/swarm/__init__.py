@@ -1,6 +1,7 @@
 """The program of `greenroom swarm`: a lead and its teammates work on a folder and leave a report."""
 
-from greenroom.swarm._swarm import list_recipes, recorded_swarm, resumed, run_swarm
+from greenroom.swarm._recorded_swarm import recorded_swarm
+from greenroom.swarm._swarm import list_recipes, resumed, run_swarm
 from greenroom.swarm._swarm_plan import DEFAULT_AGENTS, DEFAULT_RECIPE, SwarmOptions
 
 __all__ = ["DEFAULT_AGENTS", "DEFAULT_RECIPE", "SwarmOptions", "list_recipes", "recorded_swarm", "resumed", "run_swarm"]

@@ -10,8 +10,8 @@ import logging
 import os
 import shlex
 import textwrap
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -77,7 +77,7 @@ PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
 
 
 @attrs.define
-class _Run:
+class SwarmRun:
     """The facts about a run after its session has closed."""
 
     folder: Path | None = None
@@ -140,37 +140,6 @@ def run_swarm(options: SwarmOptions) -> int:
         settings |= PLAYBOOK_SETTINGS
     with calm_collector(), _quiet_about_planned_crashes():
         return trio.run(_swarm, options, opening, model, plan, runs, settings, estimate)
-
-
-def recorded_swarm(run: str, runs: Path) -> tuple[Callable[[Session], Awaitable[None]], dict[str, Any]]:
-    """Return the program of a recorded swarm, and the arguments with which its session is opened, all of today.
-
-    Raises:
-        UsageError: The run does not exist, or is not a swarm's; its recipe or its folder cannot be used.
-    """
-    _, began = read_beginning(run, runs)
-    options = SwarmOptions(
-        path=Path(began.path), task=began.task, agents=began.agents, recipe=began.recipe, model=began.model
-    )
-    recipe = find_recipe(options.recipe)
-    plan = make_swarm_plan(options, recipe, checked_folder(options.path))
-    is_rule_based = is_playbook(options)
-    settings = model_settings(find_places(Path.cwd()), max_usd=None, is_rule_based=is_rule_based)
-    settings |= {"recovery": {"cut_turns": "leave"}, **(PLAYBOOK_SETTINGS if is_rule_based else {})}
-
-    async def work(session: Session) -> None:
-        found = _Run(folder=session.run_folder)
-        with suppress(ActorEnded, StartFailed, Stopping, TurnFailed, TurnKilled, Undelivered):
-            await _work(session, options, plan, LinesView(), found)
-
-    return work, {
-        "cwd": plan.folder,
-        "main": plan.lead,
-        "tools": plan.tools,
-        "sources": ("managed",),
-        "settings": settings,
-        "permission_mode": plan.recipe.permission_mode,
-    }
 
 
 @contextmanager
@@ -254,7 +223,7 @@ async def _swarm(
     view = make_view(options)
     if options.resume is None:
         view.begin(opening)
-    run = _Run()
+    run = SwarmRun()
     ladder = Ladder(view.say)
     ladder.leave = view.leave
     try:
@@ -281,7 +250,7 @@ async def _swarm(
                     run.folder, run.began_s = session.run_folder, trio.current_time()
                     at_budget = stopping_at_budget(watchers, session, ladder.stop)
                     with _noted(run, session, opening, estimate), _ended_by(ladder, session), at_budget:
-                        await _work(session, options, plan, view, run)
+                        await work_on(session, options, plan, view, run)
     except BaseExceptionGroup as group:
         run.error = _why(group, has_begun=run.folder is not None)
     if run.folder is None:
@@ -333,7 +302,7 @@ def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:
     watchers.start_soon(view.watch, session, session.events(from_start=True), name="greenroom view")
 
 
-async def _work(session: Session, options: SwarmOptions, plan: SwarmPlan, view: View, run: _Run) -> None:
+async def work_on(session: Session, options: SwarmOptions, plan: SwarmPlan, view: View, run: SwarmRun) -> None:
     def is_done() -> bool:
         return run.has_report or session.was_stopped or session.was_killed
 
@@ -369,7 +338,7 @@ def _ended_by(ladder: Ladder, session: Session) -> Iterator[None]:
 
 
 @contextmanager
-def _counted(run: _Run, team: Team) -> Iterator[None]:
+def _counted(run: SwarmRun, team: Team) -> Iterator[None]:
     """Take note of the board however the work ends."""
     try:
         yield
@@ -378,7 +347,7 @@ def _counted(run: _Run, team: Team) -> Iterator[None]:
 
 
 @contextmanager
-def _noted(run: _Run, session: Session, opening: SwarmOpening, estimate: Estimate | None) -> Iterator[None]:
+def _noted(run: SwarmRun, session: Session, opening: SwarmOpening, estimate: Estimate | None) -> Iterator[None]:
     """Take note of the cost however the work ends."""
     try:
         yield
@@ -407,7 +376,7 @@ def _why(group: BaseExceptionGroup[BaseException], *, has_begun: bool) -> str:
     raise error
 
 
-def _state_of(run: _Run, exit_code: int | None) -> str:
+def _state_of(run: SwarmRun, exit_code: int | None) -> str:
     if exit_code is not None:
         return "stopped"
     if run.error or not run.has_report:
@@ -415,7 +384,7 @@ def _state_of(run: _Run, exit_code: int | None) -> str:
     return "done" if run.completed == len(run.board) else "incomplete"
 
 
-def _summary(state: str, run: _Run, opening: SwarmOpening, options: SwarmOptions, *, duration_s: float) -> Summary:
+def _summary(state: str, run: SwarmRun, opening: SwarmOpening, options: SwarmOptions, *, duration_s: float) -> Summary:
     folder = run.folder
     assert folder is not None
     error = run.error

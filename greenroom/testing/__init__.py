@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from greenroom.testing._agent_ports import BareAgentPorts
+    from greenroom.testing._assert_reruns import assert_reruns
     from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
     from greenroom.testing._cancel_sweep import CancelAt, SweepRun, cancel_sweep
     from greenroom.testing._conformance_channel import ChannelConformance, ChannelService
@@ -76,6 +77,7 @@ _MODULE_OF: "Mapping[str, str]" = {
     "VirtualLoop": "greenroom.testing._virtual_loop",
     "VirtualRun": "greenroom.testing._virtual",
     "assert_deterministic": "greenroom.testing._explore",
+    "assert_reruns": "greenroom.testing._assert_reruns",
     "cached_share": "greenroom.testing._prompt_cache",
     "cancel_sweep": "greenroom.testing._cancel_sweep",
     "check_cache_prefixes": "greenroom.testing._cache_prefixes",
@@ -134,6 +136,7 @@ __all__ = [
     "VirtualLoop",
     "VirtualRun",
     "assert_deterministic",
+    "assert_reruns",
     "cached_share",
     "cancel_sweep",
     "check_cache_prefixes",

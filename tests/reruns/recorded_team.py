@@ -12,7 +12,7 @@ import trio
 
 from greenroom.agents import AgentDefinition
 from greenroom.models import Model, ModelRequest, ModelStream
-from greenroom.session import Session, open_session
+from greenroom.session import MAIN, Session, open_session
 from greenroom.testing import run_virtual, virtual_ports
 from greenroom.tools import Tool
 from greenroom.tools.builtin import READ_ONLY_TOOLS
@@ -64,7 +64,7 @@ def record_agent(
     model: Model,
     prompt: str = "Begin.",
     *,
-    main: AgentDefinition | None = None,
+    main: AgentDefinition = MAIN,
     tools: tuple[Tool, ...] = READ_ONLY_TOOLS,
     settings: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -78,7 +78,7 @@ def record_agent(
             tools=tools,
             settings={"record": "effects", **(settings or {})},
             ports=virtual_ports(),
-            **({} if main is None else {"main": main}),
+            main=main,
         ) as session:
             await asking(prompt)(session)
         return session.run_folder

@@ -14,32 +14,25 @@ from greenroom.models import Model, RetryBudget, Usage, with_settings
 from greenroom.models.budgets import Budget, BudgetExceeded, Pricing, Spent
 from greenroom.models.recordings import MODEL_FILE, recording
 from greenroom.session.assembly._effects_of_run import recorded_part
+from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.record._json_lines import objects_of
-from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.trace import JOURNAL, Journal, read_header
 
 
-async def layered(
-    session: SessionSettings,
-    model: Model,
-    journal: Journal,
-    ports: Ports,
-    *,
-    earlier: Path | None,
-    is_served: bool = False,
-) -> tuple[Model, Budget]:
-    """Return the model with the layers that the settings ask for, and the budget of the session.
+async def layered(plan: Plan, journal: Journal, ports: Ports) -> tuple[Model, Budget]:
+    """Return the model of a session with the layers that its settings ask for, and its budget.
+
+    The usage of the run that is continued counts. Answers that come from a record are those that such layers gave.
 
     Args:
-        session: The settings.
-        model: What the program gave.
+        plan: The plan of the session.
         journal: Takes the recording of the model, if there is one.
         ports: Time, chance and threads.
-        earlier: The folder of the run that is continued, whose usage counts; None for a new one.
-        is_served: True if the answers come from a record.
     """
-    if is_served:  # the answers are those that the layers of the recorded run gave
+    session, model = plan.settings.scalars, plan.model
+    if plan.spec.host.replay is not None:
         return model, Budget(None, pricing=Pricing(), now_s=ports.clock.bind())
+    earlier = journal.folder if plan.run.is_resumed else None
     settings = session.models
     pricing = Pricing() if settings is None else settings.pricing
     budget = Budget(

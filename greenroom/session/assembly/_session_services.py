@@ -89,9 +89,8 @@ async def open_services(
 
     Leaving stops the agents first. What the session starts outlives them, so that a call that ends finds what it has to end.
     """
-    folder, recorder, scalars = journal.folder, journal.recorder, plan.settings.scalars
     effects = effects_of(plan, journal, ports)
-    ports = effects.ports
+    folder, recorder, scalars, ports = journal.folder, journal.recorder, plan.settings.scalars, effects.ports
     async with (
         open_processes(
             blocking=ports.blocking,
@@ -106,21 +105,12 @@ async def open_services(
         open_stored_inbox(plan.spec.host, journal=journal, ports=ports) as inbox,
         _open_background() as nursery,  # what follows the inbox ends before it
         _open_tasks(recorder, scalars.delegation) as tasks,
-        open_runtime(
-            ports=ports, recorder=recorder, check_open=journal.check_open, make_mailbox=effects.make_mailbox
-        ) as runtime,
+        _open_actors(journal, effects) as runtime,
     ):
         main = MainAgent()
         branch = await runtime.spawn_supervisor("session", SupervisorSpec())
         elicitations = Elicitations(host=host.elicit, recorder=recorder, main=main, on_elicited=host.watch.on_elicited)
-        model, budget = await layered(
-            scalars,
-            plan.model,
-            journal,
-            ports,
-            earlier=folder if plan.run.is_resumed else None,
-            is_served=plan.spec.host.replay is not None,
-        )
+        model, budget = await layered(plan, journal, ports)
         channels = Channels(scalars.channels, recorder, ports.ids)
         yield Services(
             plan=plan,
@@ -151,6 +141,15 @@ async def open_services(
             ),
             scratchpad=await make_scratchpad(plan, folder, ports),
         )
+
+
+def _open_actors(journal: Journal, effects: RunEffects) -> AbstractAsyncContextManager[Runtime]:
+    return open_runtime(
+        ports=effects.ports,
+        recorder=journal.recorder,
+        check_open=journal.check_open,
+        make_mailbox=effects.make_mailbox,
+    )
 
 
 def _open_tasks(recorder: Recorder, settings: DelegationSettings) -> AbstractAsyncContextManager[Tasks]:
