@@ -1,11 +1,11 @@
-"""Calls whose results come from outside of the session: recorded, or served from a record.
+"""Results that come from outside of the session: recorded, or served from a record.
 
 A call that acts on the session itself (agents, mail, the board) is always made: what follows from it is the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,9 +13,10 @@ import attrs
 
 from greenroom.agents._state import AgentState
 from greenroom.core import Image
-from greenroom.effects import Effects
+from greenroom.effects import Effects, drawing_apart
+from greenroom.hooks import HookOutcome, read_outcome
 from greenroom.models import ToolUseBlock
-from greenroom.permissions import ToolKind, traits_of
+from greenroom.permissions import Allow, Deny, ToolKind, read_update, traits_of
 from greenroom.tools import Tool, ToolContext, ToolError, acts_on_session
 
 _OF: Final = "tool"
@@ -59,7 +60,8 @@ async def _recorded(
     before = workspace.cwd
     got: dict[str, Any] = {"cut": True}
     try:
-        text = await tool.call(values, context)
+        with drawing_apart(f"tool {call.id}"):
+            text = await tool.call(values, context)
         got = {"text": mask(text)}
     except ToolError as error:
         got = {"error": type(error).__name__, "text": mask(str(error))}
@@ -103,3 +105,67 @@ def _served(got: Mapping[str, Any], call: ToolUseBlock, home: AgentState) -> str
     if "bug" in got:
         raise type(str(got["bug"]), (Exception,), {})(text)
     return text
+
+
+async def ask_person(
+    call: ToolUseBlock,
+    values: Mapping[str, Any],
+    why: str,
+    home: AgentState,
+    ask: Callable[[], Awaitable[tuple[Allow | Deny, str]]],
+) -> tuple[Allow | Deny, str]:
+    """Return an answer to the question whether a call may run, and who gave it; in a re-run, the recorded ones."""
+    effects = home.services.effects
+    if effects is None:
+        return await ask()
+    agent, asked = home.profile.id, {"name": call.name, "input": values, "why": why}
+    got = await effects.served("answer", agent, call.id, asked)
+    if got is not None:
+        return _answer_of(got), got["who"]
+    said: dict[str, Any] = {"cut": True}
+    try:
+        with drawing_apart(f"answer {call.id}"):
+            answer, who = await ask()
+        said = {"who": who, "allows": isinstance(answer, Allow)}
+        if isinstance(answer, Allow):
+            said |= {"input": answer.input, "updates": [update.to_json() for update in answer.updates]}
+        else:
+            said |= {"message": answer.message, "cause": answer.cause, "interrupts": answer.interrupts}
+    finally:
+        effects.note("answer", agent, call.id, asked, said)
+    return answer, who
+
+
+def _answer_of(got: Mapping[str, Any]) -> Allow | Deny:
+    if got["allows"]:
+        return Allow(input=got["input"], updates=tuple(map(read_update, got["updates"])))
+    return Deny(message=got["message"], cause=got["cause"], interrupts=got["interrupts"])
+
+
+async def run_hooks(
+    event: str, told: Mapping[str, Any], home: AgentState, run: Callable[[], Awaitable[HookOutcome]]
+) -> HookOutcome:
+    """Return the outcome of an event's hooks; in a re-run, the recorded one.
+
+    Args:
+        event: The name of the event.
+        told: What the hooks are told, as JSON values; working times in it are not compared.
+        home: The agent.
+        run: Runs the hooks.
+    """
+    effects = home.services.effects
+    if effects is None:
+        return await run()
+    key = f"{event} {told.get('tool_use_id') or ''}".rstrip()
+    agent, asked = home.profile.id, {name: value for name, value in told.items() if name != "duration_ms"}
+    got = await effects.served("hook", agent, key, asked)
+    if got is not None:
+        return read_outcome(got)
+    said: dict[str, Any] = {"cut": True}
+    try:
+        with drawing_apart(f"hook {key}"):
+            outcome = await run()
+        said = attrs.asdict(outcome)
+    finally:
+        effects.note("hook", agent, key, asked, said)
+    return outcome

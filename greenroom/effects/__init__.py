@@ -3,7 +3,14 @@
 from greenroom.effects._conductor import Conductor, Difference, EffectReplay
 from greenroom.effects._effect_file import EFFECTS_FILE, EffectHead, EffectLog, EffectRecord, read_effects
 from greenroom.effects._effect_port import Effects
-from greenroom.effects._owned_randomness import RANDOM_SCOPE, OwnedIds, OwnedNumbers, RecordedClock, plain_clock
+from greenroom.effects._owned_randomness import (
+    RANDOM_SCOPE,
+    OwnedIds,
+    OwnedNumbers,
+    RecordedClock,
+    drawing_apart,
+    plain_clock,
+)
 from greenroom.effects._place_order import OrderedMailbox, PlaceOrder, Step
 
 __all__ = [
@@ -22,6 +29,7 @@ __all__ = [
     "PlaceOrder",
     "RecordedClock",
     "Step",
+    "drawing_apart",
     "plain_clock",
     "read_effects",
 ]

@@ -209,6 +209,8 @@ class EffectReplay:
         as_recorded: Maps an input to the folders of the record.
     """
 
+    is_served: Final = True
+
     def __init__(self, record: EffectRecord, conductor: Conductor, *, as_recorded: Callable[[Any], Any]) -> None:
         self._conductor = conductor
         self._as_recorded = as_recorded

@@ -75,6 +75,8 @@ class EffectLog:
         head: What the record begins with.
     """
 
+    is_served: Final = False
+
     def __init__(self, write: Callable[[bytes], object], seq: Callable[[], int], head: EffectHead) -> None:
         self._write = write
         self._seq = seq

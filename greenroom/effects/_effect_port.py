@@ -12,6 +12,11 @@ class Effects(Protocol):
     The caller first asks `served`. If that returns None, the caller does the work and hands the result to `note`.
     """
 
+    @property
+    def is_served(self) -> bool:
+        """True if results come from a record, so that nothing outside may be done."""
+        ...
+
     async def served(self, of: str, agent: str, key: str, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return the recorded result, at its recorded place; None if the work is to be done now.
 

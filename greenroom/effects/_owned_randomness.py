@@ -6,6 +6,8 @@ The owner is the actor whose code runs; within it, each call that runs side by s
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Final, final
@@ -16,6 +18,16 @@ from greenroom.effects._effect_port import Effects
 
 RANDOM_SCOPE: Final[ContextVar[str]] = ContextVar("greenroom_random_scope", default="")
 """The part of an actor's work that draws for itself, such as the id of a call; empty for the actor's own steps."""
+
+
+@contextmanager
+def drawing_apart(scope: str) -> Iterator[None]:
+    """Draw from a stream of its own in the block: in a re-run the block is not run, and what follows must not notice."""
+    before = RANDOM_SCOPE.set(scope)
+    try:
+        yield
+    finally:
+        RANDOM_SCOPE.reset(before)
 
 
 def current_owner() -> str:

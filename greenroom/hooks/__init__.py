@@ -14,7 +14,7 @@ from greenroom.hooks._events import EVENTS, HookRan
 from greenroom.hooks._handler_ports import AgentAsker, HandlerFailed, PromptAsker
 from greenroom.hooks._handler_updates import HookStage, HookUpdate, OnHook
 from greenroom.hooks._hook_services import SESSION_END_LIMIT_S, HookServices, LateAnswer
-from greenroom.hooks._outcomes import STOP_BLOCK_CAP, ElicitationReply, HookOutcome, Permission, StopGuard
+from greenroom.hooks._outcomes import STOP_BLOCK_CAP, ElicitationReply, HookOutcome, Permission, StopGuard, read_outcome
 from greenroom.hooks._runner import HookRunner
 
 __all__ = [
@@ -46,4 +46,5 @@ __all__ = [
     "merge_hooks",
     "parse_callbacks",
     "parse_hooks",
+    "read_outcome",
 ]
