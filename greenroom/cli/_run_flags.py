@@ -137,7 +137,10 @@ class RunFlags:
         bool, flag("Connect only the MCP servers of --mcp-config and --settings; ignore those that files define.")
     ] = False
     record: Annotated[
-        bool, flag("Keep all model requests and answers, and the results of tools, in the run folder.")
+        bool,
+        flag(
+            "Keep what models, tools, hooks and people answered in the run folder, so that the run can be done again."
+        ),
     ] = False
     recorded: Annotated[
         str | None, flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
