@@ -209,16 +209,14 @@ class EffectReplay:
         as_recorded: Maps an input to the folders of the record.
     """
 
-    is_served: Final = True
-
     def __init__(self, record: EffectRecord, conductor: Conductor, *, as_recorded: Callable[[Any], Any]) -> None:
+        self.is_served = True
         self._conductor = conductor
         self._as_recorded = as_recorded
         self._left: dict[tuple[str, str, str], deque[RecordedEffect]] = {}
         self._readings = {key: deque(values) for key, values in record.readings.items()}
         for effect in record.effects:
             self._left.setdefault((effect.of, effect.agent, effect.key), deque()).append(effect)
-        self.wait_edge = conductor.wait_edge
 
     async def served(self, of: str, agent: str, key: str, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return the recorded result when its place has come. A difference ends the re-run."""
@@ -248,6 +246,10 @@ class EffectReplay:
         """Return the next recorded value of that owner; behind the last, the one that was read now."""
         left = self._readings.get((of, owner))
         return left.popleft() if left else value
+
+    async def wait_edge(self, actor: str) -> None:
+        """Wait as `Conductor.wait_edge` does."""
+        await self._conductor.wait_edge(actor)
 
     def unserved(self) -> RecordedEffect | None:
         """Return the first recorded effect that was not asked for; None if all were."""

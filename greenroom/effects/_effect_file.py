@@ -75,9 +75,8 @@ class EffectLog:
         head: What the record begins with.
     """
 
-    is_served: Final = False
-
     def __init__(self, write: Callable[[bytes], object], seq: Callable[[], int], head: EffectHead) -> None:
+        self.is_served = False
         self._write = write
         self._seq = seq
         # The empty line ends one that an earlier process left torn.
