@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from greenroom.mailbox import Delivery, Lane
     from greenroom.models import AnthropicModel, PlaybookModel, ScriptedModel, retrying
+    from greenroom.reruns import rerun
     from greenroom.session import EventStream, Session, open_session
     from greenroom.supervisor import ChildSpec, Restart, Runtime, Strategy, SupervisorSpec
     from greenroom.tools import ToolContext, ToolError, tool
@@ -54,6 +55,7 @@ else:
             ),
             "greenroom.mailbox": ("Delivery", "Lane"),
             "greenroom.models": ("AnthropicModel", "PlaybookModel", "ScriptedModel", "retrying"),
+            "greenroom.reruns": ("rerun",),
             "greenroom.session": ("EventStream", "Session", "open_session"),
             "greenroom.supervisor": ("ChildSpec", "Restart", "Runtime", "Strategy", "SupervisorSpec"),
             "greenroom.tools": ("ToolContext", "ToolError", "tool"),
@@ -101,6 +103,7 @@ __all__ = [
     "__version__",
     "open_runtime",
     "open_session",
+    "rerun",
     "retrying",
     "tool",
 ]

@@ -66,6 +66,8 @@ class ActorContext:
     recorder: Recorder
     directory: Directory[Cell[Any]]
     timers: Timers
+    make_mailbox: Callable[..., Mailbox[Any]] = Mailbox
+    """Makes the mailbox of an actor, from the arguments of `Mailbox`."""
     incidents: Incidents = attrs.field(factory=Incidents)
     # Methods of the recorder, bound once per runtime instead of once per use.
     emit: Callable[..., int] = attrs.Factory(lambda self: self.recorder.emit_fields, takes_self=True)
@@ -122,7 +124,7 @@ class Cell(Generic[M]):
     """Set when the actor is ready, is held, or has terminated."""
 
     def __attrs_post_init__(self) -> None:
-        self.mailbox = Mailbox(
+        self.mailbox = self.shared.make_mailbox(
             self.id,
             policy=self.traits.policy,
             recorder=self.shared.recorder,
@@ -193,9 +195,8 @@ class Cell(Generic[M]):
         journal, so that a flood of them is seen and does not fill the disk.
         """
         reason = why if isinstance(why, DeadReason) else _REASONS[why]
-        refused = self.mailbox.statistics().refused
         fields = (self.id, 0, 0, 0, lane.value, type(message).__name__, reason.value, False)
-        if self.traits.level > Level.LIFECYCLE or refused & (refused - 1):
+        if self.traits.level > Level.LIFECYCLE or (refused := self.mailbox.statistics().refused) & (refused - 1):
             self.shared.note((self.shared.number(), self.shared.now(), MessageDied, *fields))
         else:
             self.shared.emit(MessageDied, *fields)

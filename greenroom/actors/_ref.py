@@ -243,7 +243,7 @@ class Ref(Generic[M]):
             if delivery is Delivery.CLOSED:
                 raise ActorEnded(cell.id, cell.state.value, path=cell.path)
             raise Undelivered(cell.id, delivery.value, path=cell.path)
-        envelope = cell.mailbox.lanes.of(lane)[-1]
+        envelope = cell.mailbox.newest(lane)
         timer = cell.shared.timers.after(timeout_s, lambda: slot.fail(AskTimedOut(cell.id, timeout_s, path=cell.path)))
         try:
             answer: R = await wait_on(waiter, cell, slot)

@@ -17,6 +17,7 @@ from trio.lowlevel import checkpoint_if_cancelled
 
 from greenroom.actors import decide_outcome, describe
 from greenroom.agents._agent_turn import AgentTurn
+from greenroom.agents._effect_calls import call_tool
 from greenroom.agents._guard import Deferred, Guard
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn_hooks import StoppedByHook
@@ -24,6 +25,7 @@ from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, Too
 from greenroom.agents.review import AutoModeEnded
 from greenroom.core import Image, JournalError
 from greenroom.core.texts import error_text
+from greenroom.effects import RANDOM_SCOPE
 from greenroom.models import ToolResultBlock, ToolUseBlock
 from greenroom.permissions import canonical_name
 from greenroom.tools import Tool, ToolContext, ToolError, ToolSet, plan_batches, records_itself
@@ -69,6 +71,7 @@ def _by_todays_name(call: ToolUseBlock, tools: ToolSet) -> ToolUseBlock:
 
 
 async def _collect(call: ToolUseBlock, turn: AgentTurn, results: dict[str, ToolResultBlock]) -> None:
+    RANDOM_SCOPE.set(call.id)  # else the order of its siblings would decide about its ids
     results[call.id] = await _run_call(call, turn)
 
 
@@ -90,7 +93,7 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
         else:
             if home.services.wait_durable is not None:
                 await _make_durable(call, tool, home.services.wait_durable)
-            text = await tool.call(call.input, context)
+            text = await call_tool(call, tool, call.input, context, home)
         state = COMPLETED
         if progress is not None and call.name in _CHANGING:
             progress.note_change(call.input)
@@ -147,7 +150,7 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
     try:
         if turn.home.services.wait_durable is not None:
             await _make_durable(call, tool, turn.home.services.wait_durable)
-        text = await tool.call(values, context)
+        text = await call_tool(call, tool, values, context, turn.home)
     except Exception as error:  # noqa: BLE001 - raised again below: hooks are told of it first
         failure = error
         text = str(error) if isinstance(error, ToolError) else _in_words(call.name, error)

@@ -19,6 +19,7 @@ import trio
 
 from greenroom.agents._agent_run import Denial
 from greenroom.agents._call_hooks import CallHooks
+from greenroom.agents._effect_calls import ask_person
 from greenroom.agents._review_requests import review_call
 from greenroom.agents._services import PermissionQuestion
 from greenroom.agents._state import AgentState
@@ -292,7 +293,8 @@ class Guard:
         who = ""
         try:
             with self.home.doing(f"waits for permission: {call.name}"):
-                answer, who = await self._answer(call, values, verdict)
+                ask = partial(self._answer, call, values, verdict)
+                answer, who = await ask_person(call, values, verdict.reason, self.home, ask)
         finally:
             if progress is not None:
                 progress.note_answer(call.id, trio.current_time())

@@ -186,6 +186,8 @@ class Rounds:
             return None
         if origin_of(message).is_consent and turn.hooking.has(HookEvent.USER_PROMPT_SUBMIT):
             await self._submit(message.text)
+        if home.services.effects is not None:
+            await home.services.effects.wait_edge(turn.agent)
         forks = await take_in(turn, message)
         return self._run_rounds if forks is None else partial(self._run_skill, message, forks)
 
@@ -222,11 +224,11 @@ class Rounds:
             if step is RUN_CALLS:
                 is_over = await self._run_tools(response.tool_uses)
                 if is_over and not await self._goes_on(response):
-                    return self._finish(response)
+                    return await self._finish(response)
                 continue
             await checkpoint_if_cancelled()
             if await self._is_over(response, step) and not await self._goes_on(response):
-                return self._finish(response)
+                return await self._finish(response)
 
     async def _is_over(self, response: ModelResponse, step: Next) -> bool:
         """Return whether the model has come to its end; else it is to be asked again.
@@ -382,8 +384,10 @@ class Rounds:
         assert unseen is not None
         await show(self._turn, unseen)
 
-    def _finish(self, response: ModelResponse) -> Answer:
+    async def _finish(self, response: ModelResponse) -> Answer:
         turn, text = self._turn, response.text
+        if turn.home.services.effects is not None:
+            await turn.home.services.effects.wait_edge(turn.agent)
         turn.emit(AgentSpoke, turn.agent, turn.incarnation, turn.seq, turn.turn, turn.round, text[:200])
         return Answer(
             text=text,
@@ -449,6 +453,8 @@ class Rounds:
             if text:
                 turn.state.remind([text])
         is_over = bool(asked_to_end) and len(done) == len(calls)
+        if home.services.effects is not None:
+            await home.services.effects.wait_edge(turn.agent)
         if turn.ctx.has_mail and not is_over:
             await take_at_edge(turn, in_order)
         else:

@@ -14,6 +14,7 @@ from greenroom.agents.compaction._compaction import CompactionSettings
 from greenroom.agents.review import AutoMode
 from greenroom.containment import Sandbox, Secrets
 from greenroom.core.ports import Blocking
+from greenroom.effects import Effects
 from greenroom.hooks import STOP_BLOCK_CAP
 from greenroom.models import ContinuationPolicy, Model, Thinking
 from greenroom.permissions import Allow, ApprovalQueue, Deny, Verdict
@@ -120,3 +121,9 @@ class AgentServices:
     ask_user: AskUser | None = None
     changes: FileChanges | None = None
     """Notified of files that tools change; None for nobody."""
+    effects: Effects | None = None
+    """Records results from outside, or serves them from a record; None for neither."""
+
+    def reading(self, of: str, owner: str, value: int) -> int:
+        """Return a number that was just read, or the one that the record has in its place; see `Effects.reading`."""
+        return value if self.effects is None else round(self.effects.reading(of, owner, value))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
 
+from greenroom.agents._effect_calls import run_hooks
 from greenroom.agents._inputs import Input, prompt_id_of
 from greenroom.agents._state import AgentState
 from greenroom.agents._turn_state import TurnState
@@ -85,7 +87,11 @@ class Hooking:
         context = self._context()
         if about is not None:
             context = attrs.evolve(context, prompt_id=prompt_id_of(about))
-        outcome = await hooks.run(told, context)
+        if self.home.services.effects is None:
+            outcome = await hooks.run(told, context)
+        else:
+            run = partial(hooks.run, told, context)
+            outcome = await run_hooks(told.event.value, told.encode(context), self.home, run)
         self.turn.remind(outcome.contexts)
         watch, paths = self.home.services.watch_files, outcome.extras.watch_paths
         if watch is not None and paths is not None:
@@ -106,7 +112,8 @@ class Hooking:
 
     def tell(self, told: HookInput) -> None:
         """Start the hooks of an event without waiting for them."""
-        if self.home.profile.hooks is not None:
+        effects = self.home.services.effects
+        if self.home.profile.hooks is not None and not (effects is not None and effects.is_served):
             self.home.profile.hooks.tell(told, self._context())
 
     def notice(self, source: str, text: str) -> None:

@@ -170,6 +170,7 @@ def _make_app() -> App:
     app.command(
         "greenroom.cli._replay_command:replay_command", name="replay", help="Show what a run did, check it, compare it."
     )
+    app.command("greenroom.cli._rerun_command:rerun_command", name="rerun", help="Do a recorded run again.")
     app.command("greenroom.cli._watch_command:watch_command", name="watch", help="Watch a run of another process.")
     app.command("greenroom.cli._sweep_command:sweep_command", name="sweep", help="Remove old runs.")
     agents = App(name="agents", help="List the agents of the current folder, and check their files.")

@@ -222,7 +222,7 @@ def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> t
     if flags.coordinator:
         given = with_delegation(given, coordinator=True)
     if flags.record:
-        given = {**given, "record_model": True}
+        given = {**given, "record": "effects"}
     if flags.sandbox:
         said = given.get("sandbox")
         given = {**given, "sandbox": {**(said if isinstance(said, dict) else {}), "enabled": True}}

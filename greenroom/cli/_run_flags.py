@@ -136,7 +136,12 @@ class RunFlags:
     strict_mcp_config: Annotated[
         bool, flag("Connect only the MCP servers of --mcp-config and --settings; ignore those that files define.")
     ] = False
-    record: Annotated[bool, flag("Keep all model requests and answers in the run folder.")] = False
+    record: Annotated[
+        bool,
+        flag(
+            "Keep what models, tools, hooks and people answered in the run folder, so that the run can be done again."
+        ),
+    ] = False
     recorded: Annotated[
         str | None, flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
     ] = None

@@ -49,6 +49,12 @@ class SwarmFlags:
         None
     )
     durability: Annotated[Durability | None, _flag('What the record survives: "process" (kill -9) or "power".')] = None
+    record: Annotated[
+        bool | None,
+        _flag(
+            "Keep what models and tools answered in the run folder, for `greenroom rerun`; by default as the settings say."
+        ),
+    ] = None
     json: Annotated[bool, _flag("Print each event as one JSON object per line.")] = False
     latency: Annotated[
         float | None,
@@ -109,6 +115,7 @@ def swarm_command(
         runs=flags.runs,
         durability=flags.durability,
         is_json=flags.json,
+        records=flags.record,
         latency_s=flags.latency,
         recipe=flags.recipe or DEFAULT_RECIPE,
         max_usd=max_usd,

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from greenroom.hooks._handler_ports import AgentAsker, HandlerFailed, PromptAsker
     from greenroom.hooks._handler_updates import HookStage, HookUpdate, OnHook
     from greenroom.hooks._hook_services import SESSION_END_LIMIT_S, HookServices, LateAnswer
-    from greenroom.hooks._outcomes import STOP_BLOCK_CAP, ElicitationReply, HookOutcome, Permission, StopGuard
+    from greenroom.hooks._outcomes import (
+        STOP_BLOCK_CAP,
+        ElicitationReply,
+        HookOutcome,
+        Permission,
+        StopGuard,
+        read_outcome,
+    )
     from greenroom.hooks._runner import HookRunner
 else:
     __getattr__, __dir__ = lazy_names(
@@ -36,13 +43,14 @@ else:
             "greenroom.hooks._events": ("EVENTS", "HookRan"),
             "greenroom.hooks._handler_ports": ("AgentAsker", "HandlerFailed", "PromptAsker"),
             "greenroom.hooks._handler_updates": ("HookStage", "HookUpdate", "OnHook"),
-            "greenroom.hooks._hook_services": ("SESSION_END_LIMIT_S", "HookServices", "LateAnswer"),
+            "greenroom.hooks._hook_services": ("HookServices", "LateAnswer", "SESSION_END_LIMIT_S"),
             "greenroom.hooks._outcomes": (
-                "STOP_BLOCK_CAP",
                 "ElicitationReply",
                 "HookOutcome",
                 "Permission",
+                "STOP_BLOCK_CAP",
                 "StopGuard",
+                "read_outcome",
             ),
             "greenroom.hooks._runner": ("HookRunner",),
         },
@@ -77,4 +85,5 @@ __all__ = [
     "merge_hooks",
     "parse_callbacks",
     "parse_hooks",
+    "read_outcome",
 ]

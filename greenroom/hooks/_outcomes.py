@@ -256,3 +256,31 @@ class StopGuard:
             )
         self._blocks += 1
         return StopVerdict(goes_on=True, said=said)
+
+
+def read_outcome(values: Mapping[str, Any]) -> HookOutcome:
+    """Return the outcome with these fields, given as plain values.
+
+    Raises:
+        KeyError, TypeError, ValueError: They are not those of an outcome.
+    """
+    extras, decision, permission = dict(values["extras"]), values["decision"], values["permission"]
+    if extras["reply"] is not None:
+        extras["reply"] = ElicitationReply(
+            action=ReplyAction(extras["reply"]["action"]), content=extras["reply"]["content"]
+        )
+    if extras["watch_paths"] is not None:
+        extras["watch_paths"] = tuple(extras["watch_paths"])
+    if decision is not None:
+        updates = tuple(decision["updated_permissions"])
+        decision = PermissionDecision(**{**decision, "updated_permissions": updates})
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
+    fields |= {
+        "event": HookEvent(values["event"]),
+        "permission": None if permission is None else Permission(permission),
+        "decision": decision,
+        "extras": Extras(**extras),
+    }
+    return HookOutcome(**fields)

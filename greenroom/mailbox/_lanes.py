@@ -94,7 +94,10 @@ class Lanes(Generic[M]):
     def take(self, among: frozenset[Lane] | None = None) -> Envelope[M] | None:
         """Lease the next message, of some lanes only if `among` is given; return None if none waits."""
         if self._tombstones:
-            self._drop_tombstones()
+            for waiting in (self._now, self.next, self._later):
+                while waiting and not waiting[0].number:
+                    waiting.popleft()
+                    self._tombstones -= 1
         now, next_, later = self._now, self.next, self._later
         if among is not None:
             now = now if NOW in among else None
@@ -202,9 +205,3 @@ class Lanes(Generic[M]):
                 queue.clear()
                 queue.extend(kept)
             self._tombstones = 0
-
-    def _drop_tombstones(self) -> None:
-        for queue in (self._now, self.next, self._later):
-            while queue and not queue[0].number:
-                queue.popleft()
-                self._tombstones -= 1

@@ -7,7 +7,7 @@ cancellation leaves the message in its lane. Closing loses nothing: what remains
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, Generic, final
+from typing import Any, Final, Generic
 
 from trio.lowlevel import Task, checkpoint, checkpoint_if_cancelled, current_task
 
@@ -32,7 +32,6 @@ _ACCEPTED: Final = Delivery.ACCEPTED
 _new_envelope: Final[Any] = object.__new__
 
 
-@final
 class Mailbox(ParkingSpot, Generic[M]):
     """Three lanes with one consumer and any number of producers.
 
@@ -185,8 +184,8 @@ class Mailbox(ParkingSpot, Generic[M]):
     def _refuse(self, delivery: Delivery, size_bytes: int = 0) -> Delivery:
         """Count a refused message; raise an error if it could never be accepted."""
         if size_bytes > self._policy.capacity_bytes:
-            limit = f"capacity {self._policy.capacity_bytes} bytes"
-            raise UsageError(f"message too large for the mailbox of {self.owner!r}: {size_bytes} bytes, {limit}")
+            sizes = f"{size_bytes} bytes, capacity {self._policy.capacity_bytes} bytes"
+            raise UsageError(f"message too large for the mailbox of {self.owner!r}: {sizes}")
         self._refused += 1
         return delivery
 
@@ -467,9 +466,13 @@ class Mailbox(ParkingSpot, Generic[M]):
 
     def pin_last(self, lane: Lane) -> Envelope[M]:
         """Pin the message that was put last, in this very step, to the current incarnation."""
-        envelope = self.lanes.of(lane)[-1]
+        envelope = self.newest(lane)
         envelope.is_pinned = self.lanes.has_pinned = True
         return envelope
+
+    def newest(self, lane: Lane) -> Envelope[M]:
+        """Return the message that was put into a lane last, in this very step."""
+        return self.lanes.of(lane)[-1]
 
     def bury_pinned(self, reason: DeadReason, *, parent: int = 0) -> None:
         """Turn the waiting messages that are pinned to the ended incarnation into dead letters."""

@@ -83,6 +83,7 @@ def with_settings(
     chance: Chance | None = None,
     retry_budget: RetryBudget | None = None,
     write: Callable[[bytes], object] | None = None,
+    place: Callable[[], int] = lambda: 0,
 ) -> Model:
     """Return a model with deadlines around each attempt, a budget around these, retries around both, fallbacks, a recorder.
 
@@ -91,6 +92,7 @@ def with_settings(
         chance: Source of the jitter of retries; None for the machine's.
         retry_budget: Retries shared with other models; None for the policy's limit only.
         write: Destination of the recording, see `recording`; None records nothing.
+        place: As for `recording`.
     """
     model = with_deadlines(model, settings.deadlines)
     if budget is not None:
@@ -98,4 +100,4 @@ def with_settings(
     model = retrying(model, settings.retries, chance=chance, budget=retry_budget)
     if settings.fallbacks:
         model = with_fallbacks(model, settings.fallbacks)
-    return model if write is None else recording(model, write)
+    return model if write is None else recording(model, write, place)

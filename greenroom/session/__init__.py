@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from greenroom.session._session import Session
     from greenroom.session.assembly._host_ports import HostArguments
     from greenroom.session.assembly._main_definition import main_of_settings
+    from greenroom.session.assembly._run_replay import RunReplay
     from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor
     from greenroom.session.parts._activity import Activity
     from greenroom.session.parts._event_stream import EventStream
@@ -59,15 +60,16 @@ else:
             "greenroom.session._session": ("Session",),
             "greenroom.session.assembly._host_ports": ("HostArguments",),
             "greenroom.session.assembly._main_definition": ("main_of_settings",),
+            "greenroom.session.assembly._run_replay": ("RunReplay",),
             "greenroom.session.assembly._session_spec": ("MAIN", "MainFor", "ModelFor"),
             "greenroom.session.parts._activity": ("Activity",),
             "greenroom.session.parts._event_stream": ("EventStream",),
             "greenroom.session.parts._host_agents": ("TaskHandle", "TaskResult"),
             "greenroom.session.parts._live_events": (
-                "LIVE_EVENTS",
                 "AnswerPiece",
                 "ElicitationCompleted",
                 "HookReported",
+                "LIVE_EVENTS",
                 "MessageAppended",
                 "MessageShown",
                 "PromptTaken",
@@ -117,6 +119,7 @@ __all__ = [
     "MessageShown",
     "ModelFor",
     "PromptTaken",
+    "RunReplay",
     "Session",
     "SessionBegan",
     "SessionEnded",

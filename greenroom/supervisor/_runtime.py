@@ -33,7 +33,7 @@ from greenroom.actors import (
 )
 from greenroom.core import Cause, Recorder, RecorderStatistics, RuntimeFailed, actor_id, is_cancelled, require_trio
 from greenroom.core.ports import Ports
-from greenroom.mailbox import MailboxStatistics
+from greenroom.mailbox import Mailbox, MailboxStatistics
 from greenroom.supervisor._behavior import SupervisorBehavior
 from greenroom.supervisor._runtime_context import RuntimeContext, always_open
 from greenroom.supervisor._spec import ChildSpec, SupervisorSpec
@@ -97,7 +97,14 @@ class RootOwner(Owner):
 class Runtime:
     """A running tree of actors. Created by `open_runtime`."""
 
-    def __init__(self, ports: Ports, recorder: Recorder, spec: SupervisorSpec, check_open: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        recorder: Recorder,
+        spec: SupervisorSpec,
+        check_open: Callable[[], None],
+        make_mailbox: Callable[..., Mailbox[Any]] = Mailbox,
+    ) -> None:
         self.ports = ports
         self.recorder = recorder
         self._context = RuntimeContext(
@@ -107,6 +114,7 @@ class Runtime:
             timers=Timers(recorder.now),
             dispatcher=Dispatcher(),
             check_open=check_open,
+            make_mailbox=make_mailbox,
         )
         self.body_scope = trio.CancelScope()
         """The scope around the user's code; cancelled when the runtime fails."""
@@ -244,6 +252,7 @@ async def open_runtime(
     recorder: Recorder | None = None,
     spec: SupervisorSpec | None = None,
     check_open: Callable[[], None] | None = None,
+    make_mailbox: Callable[..., Mailbox[Any]] = Mailbox,
 ) -> AsyncIterator[Runtime]:
     """Open a runtime; leaving the block stops its actors in order, shielded and within `spec.stop_budget_s`.
 
@@ -255,6 +264,7 @@ async def open_runtime(
         recorder: The event recorder; by default a new one.
         spec: The spec of the root supervisor; by default one-for-one, 3 restarts in 60 s.
         check_open: Raises if nothing may be spawned; for instance `journal.check_open`.
+        make_mailbox: Makes the mailbox of an actor, from the arguments of `Mailbox`.
 
     Raises:
         UsageError: Trio is not running.
@@ -264,7 +274,7 @@ async def open_runtime(
     require_trio("open_runtime")
     ports = ports or Ports()
     recorder = recorder or Recorder(ports.clock.bind())
-    runtime = Runtime(ports, recorder, spec or SupervisorSpec(), check_open or always_open)
+    runtime = Runtime(ports, recorder, spec or SupervisorSpec(), check_open or always_open, make_mailbox)
     body_error: BaseException | None = None
     try:
         async with trio.open_nursery() as nursery:

@@ -38,6 +38,8 @@ class SwarmBeginning:
     task: str = attrs.field(validator=instance_of(str))
     agents: int = attrs.field(validator=[instance_of(int), ge(1)])
     recipe: str = attrs.field(validator=instance_of(str))
+    model: str = attrs.field(default="", validator=instance_of(str))
+    """The model that was asked for; empty if it was left to the recipe."""
 
     @property
     def files(self) -> dict[str, bytes]:

@@ -46,6 +46,7 @@ from greenroom.swarm._swarm_budget import (
     write_partial_report,
 )
 from greenroom.swarm._swarm_plan import (
+    PLAYBOOK,
     SwarmOptions,
     SwarmPlan,
     checked_folder,
@@ -76,7 +77,7 @@ PLAYBOOK_SETTINGS: Final = {"compaction": {"auto": False}}
 
 
 @attrs.define
-class _Run:
+class SwarmRun:
     """The facts about a run after its session has closed."""
 
     folder: Path | None = None
@@ -132,6 +133,8 @@ def run_swarm(options: SwarmOptions) -> int:
         mates=len(plan.mates),
         estimate="" if estimate is None else estimate.text,
     )
+    if options.records is not None:
+        settings["record"] = "effects" if options.records else "off"
     settings["recovery"] = {"cut_turns": "leave"}  # the lead resumes its turn once its team is there
     if opening.is_rule_based:
         settings |= PLAYBOOK_SETTINGS
@@ -220,7 +223,7 @@ async def _swarm(
     view = make_view(options)
     if options.resume is None:
         view.begin(opening)
-    run = _Run()
+    run = SwarmRun()
     ladder = Ladder(view.say)
     ladder.leave = view.leave
     try:
@@ -248,7 +251,7 @@ async def _swarm(
                     run.folder, run.began_s = session.run_folder, trio.current_time()
                     at_budget = stopping_at_budget(watchers, session, ladder.stop)
                     with _noted(run, session, opening, estimate), _ended_by(ladder, session), at_budget:
-                        await _work(session, options, plan, view, run)
+                        await work_on(session, options, plan, view, run)
     except BaseExceptionGroup as group:
         run.error = _why(group, has_begun=run.folder is not None)
     if run.folder is None:
@@ -266,7 +269,13 @@ async def _swarm(
 
 
 def _beginning(options: SwarmOptions, plan: SwarmPlan) -> SwarmBeginning:
-    return SwarmBeginning(path=str(plan.folder), task=options.task, agents=options.agents, recipe=options.recipe)
+    return SwarmBeginning(
+        path=str(plan.folder),
+        task=options.task,
+        agents=options.agents,
+        recipe=options.recipe,
+        model=PLAYBOOK if is_playbook(options) else options.model,
+    )
 
 
 def _stop(session: Session, watchers: trio.Nursery, why: str) -> None:
@@ -294,7 +303,7 @@ def _start_view(watchers: trio.Nursery, view: View, session: Session) -> None:
     watchers.start_soon(view.watch, session, session.events(from_start=True), name="greenroom view")
 
 
-async def _work(session: Session, options: SwarmOptions, plan: SwarmPlan, view: View, run: _Run) -> None:
+async def work_on(session: Session, options: SwarmOptions, plan: SwarmPlan, view: View, run: SwarmRun) -> None:
     def is_done() -> bool:
         return run.has_report or session.was_stopped or session.was_killed
 
@@ -330,7 +339,7 @@ def _ended_by(ladder: Ladder, session: Session) -> Iterator[None]:
 
 
 @contextmanager
-def _counted(run: _Run, team: Team) -> Iterator[None]:
+def _counted(run: SwarmRun, team: Team) -> Iterator[None]:
     """Take note of the board however the work ends."""
     try:
         yield
@@ -339,7 +348,7 @@ def _counted(run: _Run, team: Team) -> Iterator[None]:
 
 
 @contextmanager
-def _noted(run: _Run, session: Session, opening: SwarmOpening, estimate: Estimate | None) -> Iterator[None]:
+def _noted(run: SwarmRun, session: Session, opening: SwarmOpening, estimate: Estimate | None) -> Iterator[None]:
     """Take note of the cost however the work ends."""
     try:
         yield
@@ -368,7 +377,7 @@ def _why(group: BaseExceptionGroup[BaseException], *, has_begun: bool) -> str:
     raise error
 
 
-def _state_of(run: _Run, exit_code: int | None) -> str:
+def _state_of(run: SwarmRun, exit_code: int | None) -> str:
     if exit_code is not None:
         return "stopped"
     if run.error or not run.has_report:
@@ -385,7 +394,7 @@ def _without_report(folder: Path) -> str:
     return "the lead wrote no report"
 
 
-def _summary(state: str, run: _Run, opening: SwarmOpening, options: SwarmOptions, *, duration_s: float) -> Summary:
+def _summary(state: str, run: SwarmRun, opening: SwarmOpening, options: SwarmOptions, *, duration_s: float) -> Summary:
     folder = run.folder
     assert folder is not None
     error = run.error

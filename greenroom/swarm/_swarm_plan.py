@@ -48,6 +48,8 @@ class SwarmOptions:
     """Of the failures that are put into the run; None for none."""
     resume: Path | None = None
     """The folder of the run to resume; None for a new one."""
+    records: bool | None = None
+    """True to record the effects of the run, False to record nothing; None: as the settings say."""
 
 
 @attrs.frozen(kw_only=True)

@@ -269,6 +269,8 @@ class Task:
     @property
     def duration_ms(self) -> int:
         """Working time, without waits for permissions; 0 if it never began."""
+        if self.usage is not None:
+            return self.usage.duration_ms
         return 0 if self.began_s is None else max(0, round((self.ended_s - self.began_s) * 1000) - self.waited_ms)
 
     @property

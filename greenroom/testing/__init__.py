@@ -7,6 +7,7 @@ from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from greenroom.testing._agent_ports import BareAgentPorts
+    from greenroom.testing._assert_reruns import assert_reruns
     from greenroom.testing._cache_prefixes import CacheMiss, check_cache_prefixes
     from greenroom.testing._cancel_sweep import CancelAt, SweepRun, cancel_sweep
     from greenroom.testing._conformance_channel import ChannelConformance, ChannelService
@@ -39,6 +40,7 @@ else:
         globals(),
         {
             "greenroom.testing._agent_ports": ("BareAgentPorts",),
+            "greenroom.testing._assert_reruns": ("assert_reruns",),
             "greenroom.testing._cache_prefixes": ("CacheMiss", "check_cache_prefixes"),
             "greenroom.testing._cancel_sweep": ("CancelAt", "SweepRun", "cancel_sweep"),
             "greenroom.testing._conformance_channel": ("ChannelConformance", "ChannelService"),
@@ -115,6 +117,7 @@ __all__ = [
     "VirtualLoop",
     "VirtualRun",
     "assert_deterministic",
+    "assert_reruns",
     "cached_share",
     "cancel_sweep",
     "check_cache_prefixes",

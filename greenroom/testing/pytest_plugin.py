@@ -1,10 +1,15 @@
-"""The pytest plugin: `@pytest.mark.explore` runs an async test under many schedules, in virtual time.
+"""The pytest plugin. `@pytest.mark.explore` runs an async test under many schedules, in virtual time.
 
     @pytest.mark.explore(schedules=500, strategy="pct(3)")
     async def test_no_order_loses_money(sim: Sim) -> None: ...
 
 Options: `--greenroom-schedules N` instead of what the marks say, and `--greenroom-replay 0,0,3,1` to run the choices that a
-failure showed. Rule 1: loaded at the start of every pytest session, it imports nothing but pytest until a marked test
+failure showed.
+
+    @pytest.mark.reruns("histories/*.run", main=LEAD)
+    async def test_the_team_works_as_recorded(recorded_session: Session) -> None: ...
+
+`@pytest.mark.reruns` does recorded runs again with the test as their program. Rule 1: loaded at the start of every pytest session, it imports nothing but pytest until a marked test
 runs. Rule 2: a marked test is a plain function for everybody else, so no other plugin runs it on a loop of its own.
 PYTEST_DONT_REWRITE
 """
@@ -20,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
+    from greenroom.session import Session
     from greenroom.testing._explore import ExplorationFailed
     from greenroom.testing._sim import Sim
 
@@ -28,6 +34,9 @@ SCHEDULES: Final = "--greenroom-schedules"
 OPTIONS: Final = ("schedules", "strategy", "faults", "seed", "quiet_after", "quiet_within", "max_steps", "shrinks")
 MARK: Final = f"explore({', '.join(f'{name}=...' for name in OPTIONS)}): run an async test under many schedules, as \
 greenroom.testing.explore does"
+RERUNS: Final = (
+    "reruns(pattern, **opening): do the recorded runs that match the pattern again, with the test as their program"
+)
 THIS_RUN: Final = object()
 """Value of the fixture; each run gets its own `Sim` in its place."""
 
@@ -44,8 +53,9 @@ def _choices(text: str) -> list[int]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark."""
+    """Register the marks."""
     config.addinivalue_line("markers", MARK)
+    config.addinivalue_line("markers", RERUNS)
 
 
 @pytest.fixture
@@ -56,10 +66,45 @@ def sim(request: pytest.FixtureRequest) -> Sim:
     return THIS_RUN  # type: ignore[return-value]
 
 
+@pytest.fixture
+def recorded_session(request: pytest.FixtureRequest) -> Session:
+    """The session of a recorded run that is done again; for tests marked `reruns`."""
+    if request.node.get_closest_marker("reruns") is None:
+        pytest.fail(f"{request.node.name} uses recorded_session, so it must have @pytest.mark.reruns", pytrace=False)
+    return THIS_RUN  # type: ignore[return-value]
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Replace a marked test by a plain function that explores it."""
-    if isinstance(item, pytest.Function) and item.get_closest_marker("explore") is not None:
+    """Replace a marked test by a plain function that explores it, or does recorded runs again."""
+    if not isinstance(item, pytest.Function):
+        return
+    if item.get_closest_marker("explore") is not None:
         item.obj = _exploring(item, item.obj)
+    elif (mark := item.get_closest_marker("reruns")) is not None:
+        item.obj = _rerunning(item, item.obj, mark)
+
+
+def _rerunning(item: pytest.Function, function: Callable[..., Any], mark: pytest.Mark) -> Callable[..., None]:
+    @functools.wraps(function)
+    def do_again(**arguments: Any) -> None:
+        __tracebackhide__ = True
+        from greenroom.testing._assert_reruns import assert_reruns
+
+        async def program(session: Session) -> None:
+            given = {name: session if value is THIS_RUN else value for name, value in arguments.items()}
+            await function(**given)
+
+        (pattern,) = mark.args
+        found = sorted(item.path.parent.glob(pattern))
+        if not found:
+            pytest.fail(f"{item.name}: no recorded run matches {pattern!r} in {item.path.parent}", pytrace=False)
+        for run in found:
+            try:
+                assert_reruns(run, program, **mark.kwargs)
+            except AssertionError as error:
+                pytest.fail(str(error), pytrace=False)
+
+    return do_again
 
 
 def _exploring(item: pytest.Function, function: Callable[..., Any]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""What a journal survives."""
+"""The failures that a journal survives."""
 
 from __future__ import annotations
 

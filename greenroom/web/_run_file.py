@@ -41,7 +41,7 @@ _LANES: Final = ("now", "next", "later", "leased", "postponed")
 
 
 class Content(StrEnum):
-    """How many of the words of people, models and tools an export holds."""
+    """The share of the words of people, models and tools that an export holds."""
 
     NONE = "none"
     SHORT = "short"

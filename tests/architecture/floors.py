@@ -20,6 +20,7 @@ FLOORS: Final = (
     {"_exit_signals"},  # the handler that the program begins and ends with
     {"inbox"},  # entries that wait: a store keeps them
     {
+        "effects",
         "models",
         "tools",
         "permissions",
@@ -37,7 +38,7 @@ FLOORS: Final = (
     {"teams"},
     {"session"},
     {"gateway"},
-    {"headless", "replay", "swarm", "web"},
+    {"headless", "replay", "reruns", "swarm", "web"},
     {"cli", "testing"},
     {"__main__"},
 )

@@ -375,7 +375,7 @@ class SubagentPool:
         task.usage = TaskUsage(
             total_tokens=progress.token_count,
             tool_uses=progress.tool_use_count,
-            duration_ms=task.duration_ms,
+            duration_ms=home.services.reading("took", task.info.id, task.duration_ms),
         )
         home.end_run()
         if state is State.KILLED:

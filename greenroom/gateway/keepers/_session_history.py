@@ -63,7 +63,7 @@ class HistoryBlock:
     left_out: int = 0
     """Characters that were left out at its end."""
     about: str = ""
-    """What a call is about, on one line."""
+    """The subject of a call, on one line."""
 
     @property
     def shown(self) -> str:

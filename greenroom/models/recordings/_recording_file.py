@@ -38,7 +38,7 @@ _REMEMBERED: Final = 1000
 End: TypeAlias = Literal["complete", "error", "cut"]
 
 
-def recording(model: Model, write: Callable[[bytes], object]) -> Model:
+def recording(model: Model, write: Callable[[bytes], object], place: Callable[[], int] = lambda: 0) -> Model:
     """Return a model that records every request and its answer.
 
     Put it around everything else, `retrying` included: then a replay serves what the agents received, without the
@@ -46,8 +46,9 @@ def recording(model: Model, write: Callable[[bytes], object]) -> Model:
 
     Args:
         write: Appends whole lines to a file. It must not wait; an exception fails the request.
+        place: Returns the number of the last event of the run's journal; each answer is recorded with it.
     """
-    log = _Log(model.name, write)
+    log = _Log(model.name, write, place)
     return Layer(model, "recording", lambda manager, request: _RecordingSource(manager, request, log, model.name))
 
 
@@ -55,8 +56,9 @@ def recording(model: Model, write: Callable[[bytes], object]) -> Model:
 class _Log:
     """Writer of the lines of one process."""
 
-    def __init__(self, model: str, write: Callable[[bytes], object]) -> None:
+    def __init__(self, model: str, write: Callable[[bytes], object], place: Callable[[], int]) -> None:
         self._write = write
+        self._place = place
         self._count = 0
         self._last: OrderedDict[str, tuple[int, ModelRequest]] = OrderedDict()
         self._head: JsonObject | None = {"v": _VERSION, "model": model}
@@ -80,6 +82,9 @@ class _Log:
 
     def end(self, number: int, said: Sequence[JsonObject], response: ModelResponse, end: End, **more: Any) -> None:
         """Write the answer to a request."""
+        at = self._place()
+        if at:
+            more["at"] = at
         self._put({"n": number, "said": said, "response": plain(response), "end": end, **more})
 
     def _put(self, line: JsonObject) -> None:
@@ -182,6 +187,8 @@ class RecordedExchange:
     """The received part; None if the process died."""
     end: End = "cut"
     error: Mapping[str, Any] | None = None
+    at: int = 0
+    """Number of the last event of the journal before it ended; 0 if it was recorded without one."""
 
     @property
     def sent(self) -> ModelRequest:
@@ -305,4 +312,5 @@ class _RecordingReader:
             response=values["response"],
             end=values["end"],
             error=values.get("error"),
+            at=values.get("at", 0),
         )

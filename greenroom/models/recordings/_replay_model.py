@@ -10,8 +10,9 @@ Must not know: a provider, the network, waits of the recorded run.
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import chain
 from typing import Any, Final, final
@@ -91,13 +92,23 @@ class RecordedModel:
     Args:
         recording: The result of `read_recording`.
         normalize: Applied to both requests before they are compared, for parts that may differ: dates, folders, ids.
+        pace: Awaited before the end of an answer, with the number of the journal's last event before it; by default answers
+            come at once.
+        on_mismatch: Called with the first difference and the request as plain values, in the step in which it is found.
     """
 
     def __init__(
-        self, recording: ModelRecording, *, normalize: Callable[[ModelRequest], ModelRequest] | None = None
+        self,
+        recording: ModelRecording,
+        *,
+        normalize: Callable[[ModelRequest], ModelRequest] | None = None,
+        pace: Callable[[int], Awaitable[object]] | None = None,
+        on_mismatch: Callable[[ReplayMismatch, Mapping[str, Any]], object] | None = None,
     ) -> None:
         self._name = recording.model
+        self._on_mismatch = on_mismatch
         self._normalize = normalize
+        self._pace = pace
         self._left: dict[str, deque[RecordedExchange]] = {}
         for exchange in recording.exchanges:
             self._left.setdefault(exchange.agent, deque()).append(exchange)
@@ -144,7 +155,7 @@ class RecordedModel:
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[ModelStream]:
         """Answer from the recording; a difference is raised by the first read."""
-        return AnswerStream(_RecordedSource(self._take, request, self._name))
+        return AnswerStream(_RecordedSource(self._take, request, self._name, self._pace))
 
     def _take(self, request: ModelRequest) -> RecordedExchange:
         if self._mismatch is not None:
@@ -156,6 +167,8 @@ class RecordedModel:
         if track and difference is None:
             return track.popleft()
         self._mismatch = _mismatch(request.agent, number, difference, asked)
+        if self._on_mismatch is not None:
+            self._on_mismatch(self._mismatch, asked)
         raise self._mismatch.again()
 
     def _track(self, request: ModelRequest, asked: JsonObject) -> deque[RecordedExchange] | None:
@@ -240,8 +253,15 @@ def _brief(value: Any) -> str:
 class _RecordedSource:
     """Streams one recorded answer."""
 
-    def __init__(self, take: Callable[[ModelRequest], RecordedExchange], request: ModelRequest, model: str) -> None:
+    def __init__(
+        self,
+        take: Callable[[ModelRequest], RecordedExchange],
+        request: ModelRequest,
+        model: str,
+        pace: Callable[[int], Awaitable[object]] | None,
+    ) -> None:
         self._take = take
+        self._pace = pace
         self._request = request
         self._exchange: RecordedExchange | None = None
         self._at = 0
@@ -261,6 +281,7 @@ class _RecordedSource:
         await trio.lowlevel.checkpoint()
         if exchange.end != "complete" or len(self._contents) > 1:
             return False
+        await self._wait_end(exchange)
         self._so_far = self._final
         return True
 
@@ -272,14 +293,20 @@ class _RecordedSource:
             self._at += 1
             return self._show(exchange, said)
         self._so_far = self._final
+        if exchange.end != "cut":
+            await self._wait_end(exchange)
         if exchange.end == "error":
             raise self._error(exchange)
         if exchange.end == "cut":
-            await trio.sleep(CUT_WAIT_S)
+            await trio.sleep(CUT_WAIT_S if self._pace is None else math.inf)
             raise self._unlike(
                 exchange, f"it was cancelled in the recorded run, but not in {CUT_WAIT_S:g} s of this one"
             )
         return None
+
+    async def _wait_end(self, exchange: RecordedExchange) -> None:
+        if self._pace is not None:
+            await self._pace(exchange.at)
 
     def _begin(self) -> RecordedExchange:
         self._exchange = exchange = self._take(self._request)

@@ -16,6 +16,7 @@ from greenroom.core import Event
 from greenroom.hooks import OnHook
 from greenroom.inbox import InboxStore
 from greenroom.mcp import Elicit
+from greenroom.session.assembly._run_replay import RunReplay
 from greenroom.tools import AskUser
 
 
@@ -67,6 +68,8 @@ class HostArguments(TypedDict, total=False):
     """True if text with the form of a key or a password is masked in the results of tools, whatever files it comes from."""
     files: Mapping[str, bytes]
     """Files of the program for the run folder, by name: they are there before anything is recorded."""
+    replay: RunReplay | None
+    """The record that the session is done again from; `greenroom.rerun` makes it."""
 
 
 @final
@@ -87,5 +90,6 @@ class Hosted:
     masks_forms: bool = False
     files: Mapping[str, bytes] = attrs.field(factory=dict)
     turn_place: Callable[[], AbstractAsyncContextManager[object]] | None = None
+    replay: RunReplay | None = None
     watch: Watch = attrs.field(factory=Watch)
     """Callbacks that publish the live events; made by `LiveEvents.wire`."""

@@ -13,23 +13,26 @@ from greenroom.core.ports import Ports
 from greenroom.models import Model, RetryBudget, Usage, with_settings
 from greenroom.models.budgets import Budget, BudgetExceeded, Pricing, Spent
 from greenroom.models.recordings import MODEL_FILE, recording
+from greenroom.session.assembly._effects_of_run import recorded_part
+from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.record._json_lines import objects_of
-from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.trace import JOURNAL, Journal, read_header
 
 
-async def layered(
-    session: SessionSettings, model: Model, journal: Journal, ports: Ports, *, earlier: Path | None
-) -> tuple[Model, Budget]:
-    """Return the model with the layers that the settings ask for, and the budget of the session.
+async def layered(plan: Plan, journal: Journal, ports: Ports) -> tuple[Model, Budget]:
+    """Return the model of a session with the layers that its settings ask for, and its budget.
+
+    The usage of the run that is continued counts. Answers that come from a record are those that such layers gave.
 
     Args:
-        session: The settings.
-        model: What the program gave.
+        plan: The plan of the session.
         journal: Takes the recording of the model, if there is one.
         ports: Time, chance and threads.
-        earlier: The folder of the run that is continued, whose usage counts; None for a new one.
     """
+    session, model = plan.settings.scalars, plan.model
+    if plan.spec.host.replay is not None:
+        return model, Budget(None, pricing=Pricing(), now_s=ports.clock.bind())
+    earlier = journal.folder if plan.run.is_resumed else None
     settings = session.models
     pricing = Pricing() if settings is None else settings.pricing
     budget = Budget(
@@ -38,13 +41,14 @@ async def layered(
         spent=None if earlier is None else await ports.blocking.run(read_spent, earlier, pricing),
         now_s=ports.clock.bind(),
     )
-    write = partial(journal.write_before, Path(MODEL_FILE)) if session.record_model else None
+    write = partial(journal.write_before, Path(MODEL_FILE)) if recorded_part(session) != "off" else None
+    place = partial(getattr, journal.recorder, "seq")
     if settings is not None:
         shared = RetryBudget()
         return with_settings(
-            model, settings, budget=budget, chance=ports.chance, retry_budget=shared, write=write
+            model, settings, budget=budget, chance=ports.chance, retry_budget=shared, write=write, place=place
         ), budget
-    return model if write is None else recording(model, write), budget
+    return model if write is None else recording(model, write, place), budget
 
 
 def read_spent(run_folder: Path, pricing: Pricing, *, since_s: float = 0.0) -> Spent:

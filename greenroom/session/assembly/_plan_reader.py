@@ -47,7 +47,8 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     if (teams, delegation) != (settings.scalars.teams, settings.scalars.delegation):
         settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
     limits = limits_from_environment(environ)
-    around = await run(look_around, cwd, places, wanted, settings, environ)
+    git = None if spec.host.replay is None else spec.host.replay.git  # else git is asked
+    around = await run(look_around, cwd, places, wanted, settings, environ, git)
     builtins = with_worker(around.builtins, delegation)
     definitions = DefinitionSource(places, blocking=ports.blocking, more=spec.agents, builtins=builtins)
     found = await definitions.refresh()

@@ -49,6 +49,8 @@ async def find_place(spec: SessionSpec, ports: Ports) -> RunPlace:
 async def _folder_of(spec: SessionSpec, earlier: Path | None, ports: Ports) -> Path:
     """Return the run folder of a session: that of the run that it resumes, or a new one named by its id."""
     chosen, runs = spec.session_id, spec.runs
+    if spec.host.replay is not None:
+        return runs / spec.host.replay.name
     if chosen is None:
         return earlier or runs / new_session_id(ports.ids, ports.clock.wall())
     if not is_uuid(chosen):

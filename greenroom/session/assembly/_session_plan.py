@@ -23,7 +23,7 @@ from greenroom.session._events import SessionBegan
 from greenroom.session.assembly._run_place import RunPlace
 from greenroom.session.assembly._session_spec import SessionSpec
 from greenroom.session.equipment._coordinator_mode import SCRATCHPAD, mode_of
-from greenroom.session.settings._session_environment import EnvironmentLimits, resume_prompt
+from greenroom.session.settings._session_environment import EnvironmentLimits, exported_variables, resume_prompt
 from greenroom.session.settings._session_settings import Settings
 from greenroom.session.settings._settings_files import SettingSource, Stamps
 from greenroom.tools import ToolSet
@@ -102,6 +102,10 @@ class Plan:
         """Aliases of models, and the models that may be used."""
         models = self.settings.scalars.models
         return ModelNames() if models is None else models.names
+
+    def exported(self, session: str) -> dict[str, str]:
+        """Return the variables that processes of the session get."""
+        return exported_variables(session, self.project)
 
     @property
     def resume_prompt(self) -> str:

@@ -19,6 +19,7 @@ from greenroom.mcp import TOKENS_FOLDER, Channels, McpServers, McpServices, star
 from greenroom.models import Model
 from greenroom.models.budgets import Budget
 from greenroom.session._events import SessionTitled
+from greenroom.session.assembly._effects_of_run import RunEffects, effects_of
 from greenroom.session.assembly._elicitations import Elicitations
 from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.assembly._model_layers import layered
@@ -26,7 +27,6 @@ from greenroom.session.assembly._session_plan import Plan, make_scratchpad
 from greenroom.session.parts._event_stream import Streams
 from greenroom.session.parts._stored_inbox import StoredInbox, open_stored_inbox
 from greenroom.session.record._file_rewind import open_checkpoints
-from greenroom.session.settings._session_environment import exported_variables
 from greenroom.supervisor import Runtime, Supervisor, SupervisorSpec, open_runtime
 from greenroom.tasks import Tasks, open_tasks, record_new, record_settled, record_task, record_undelivered
 from greenroom.tools import SystemProcesses, open_processes
@@ -41,6 +41,7 @@ class Services:
 
     plan: Plan
     ports: Ports
+    effects: RunEffects
     journal: Journal
     runtime: Runtime
     branch: Supervisor
@@ -88,14 +89,15 @@ async def open_services(
 
     Leaving stops the agents first. What the session starts outlives them, so that a call that ends finds what it has to end.
     """
-    folder, recorder, scalars = journal.folder, journal.recorder, plan.settings.scalars
+    effects = effects_of(plan, journal, ports)
+    folder, recorder, scalars, ports = journal.folder, journal.recorder, plan.settings.scalars, effects.ports
     async with (
         open_processes(
             blocking=ports.blocking,
             ids=ports.ids,
             folder=folder / "tasks",
             mark=folder.name,
-            environ=ChainMap(plan.variables, exported_variables(folder.name, plan.project)),
+            environ=ChainMap(plan.variables, plan.exported(folder.name)),
             max_output_bytes=scalars.limits.command_output_bytes,
             pass_env=scalars.pass_env,
             secrets=plan.secrets,
@@ -103,18 +105,17 @@ async def open_services(
         open_stored_inbox(plan.spec.host, journal=journal, ports=ports) as inbox,
         _open_background() as nursery,  # what follows the inbox ends before it
         _open_tasks(recorder, scalars.delegation) as tasks,
-        open_runtime(ports=ports, recorder=recorder, check_open=journal.check_open) as runtime,
+        _open_actors(journal, effects) as runtime,
     ):
         main = MainAgent()
         branch = await runtime.spawn_supervisor("session", SupervisorSpec())
         elicitations = Elicitations(host=host.elicit, recorder=recorder, main=main, on_elicited=host.watch.on_elicited)
-        model, budget = await layered(
-            scalars, plan.model, journal, ports, earlier=folder if plan.run.is_resumed else None
-        )
+        model, budget = await layered(plan, journal, ports)
         channels = Channels(scalars.channels, recorder, ports.ids)
         yield Services(
             plan=plan,
             ports=ports,
+            effects=effects,
             journal=journal,
             runtime=runtime,
             branch=branch,
@@ -140,6 +141,15 @@ async def open_services(
             ),
             scratchpad=await make_scratchpad(plan, folder, ports),
         )
+
+
+def _open_actors(journal: Journal, effects: RunEffects) -> AbstractAsyncContextManager[Runtime]:
+    return open_runtime(
+        ports=effects.ports,
+        recorder=journal.recorder,
+        check_open=journal.check_open,
+        make_mailbox=effects.make_mailbox,
+    )
 
 
 def _open_tasks(recorder: Recorder, settings: DelegationSettings) -> AbstractAsyncContextManager[Tasks]:

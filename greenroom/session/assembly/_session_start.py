@@ -10,7 +10,6 @@ from typing import Any, Final
 from greenroom.actors import Down, Ref
 from greenroom.agents import Agent, AgentState, Loaded, Resumption, agent_spec
 from greenroom.core import ActorEnded, Cause
-from greenroom.core.ports import Ports, SystemClock
 from greenroom.hooks import HookEvent
 from greenroom.models.budgets import Limits
 from greenroom.patterns import watch_steps
@@ -26,7 +25,7 @@ from greenroom.session.record._recovery import Left
 from greenroom.session.record._recovery_plan import TurnPlan
 from greenroom.session.record._worktree_record import settle
 from greenroom.session.settings._settings_watch import SettingsWatch
-from greenroom.supervisor import Restart, Runtime
+from greenroom.supervisor import Restart
 
 BLOCKED_S: Final = 1.0
 """Seconds after which a step of the event loop is recorded as blocking."""
@@ -54,7 +53,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     await _watch_files(services, agents.composition, home)
     if plan.settings.scalars.extract_memory:
         session.asides.extract_after_turns(nursery.start_soon)
-    with _watched_steps(services.runtime, ports):
+    with _watched_steps(services):
         async with open_door(session.inbox, peers, ports, own=session.id):
             services.streams.note_open()
             if start.turn is not TurnPlan.HOLD:
@@ -143,11 +142,11 @@ async def _start_main(session: Session, services: Services, start: MainStart) ->
     return home
 
 
-def _watched_steps(runtime: Runtime, ports: Ports) -> AbstractContextManager[object]:
+def _watched_steps(services: Services) -> AbstractContextManager[object]:
     """Return what records steps that block the event loop; under a virtual clock nothing blocks."""
-    if not isinstance(ports.clock, SystemClock):
+    if not services.effects.has_system_clock:
         return nullcontext()
-    return watch_steps(runtime, limit_s=BLOCKED_S, has_thread=False, is_logged=False)
+    return watch_steps(services.runtime, limit_s=BLOCKED_S, has_thread=False, is_logged=False)
 
 
 async def _watch_settings(services: Services, composition: Composition, home: AgentState) -> None:

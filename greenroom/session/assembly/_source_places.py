@@ -124,12 +124,13 @@ def look_around(
     sources: frozenset[SettingSource],
     settings: Settings,
     environ: Mapping[str, str],
+    git: str | None,
 ) -> Surroundings:
-    """Return what is around a session. It blocks."""
+    """Return what is around a session; with `git`, no process is started to look at the repository. It blocks."""
     calls = GitCalls(environ=environ, is_trusted=settings.is_trusted)
     return Surroundings(
         builtins=builtin_definitions(environ, is_headless=not settings.scalars.delegation.interactive),
         home=Path.home() if places is None else places.user,
         servers=find_session_servers(cwd, places, sources, settings, environ),
-        git=git_status(cwd, calls) if describes_place(places) else "",
+        git=git if git is not None else git_status(cwd, calls) if describes_place(places) else "",
     )

@@ -88,6 +88,7 @@ def agent_services(services: Services, files: FileWatch, problems: list[str]) ->
         wait_durable=looking_first(services.checkpoints, journal.commit, ports),
         wait_recorded=journal.commit,
         changes=services.checkpoints,
+        effects=services.effects.port,
         sandbox=Sandbox(plan.settings.scalars.sandbox) if plan.settings.scalars.sandbox.enabled else None,
         secrets=plan.secrets,
         session_id=run_folder.name,

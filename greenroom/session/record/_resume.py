@@ -13,6 +13,7 @@ from greenroom.agents import Loaded, load_conversation
 from greenroom.core import UsageError, whole_path
 from greenroom.core.ports import Blocking, Disk, Ports
 from greenroom.core.validation import checked
+from greenroom.effects import plain_clock
 from greenroom.session._events import SessionTitled
 from greenroom.session.record._json_lines import objects_of
 from greenroom.session.record._transcript_names import DELETED, MAIN_FILE, TRANSCRIPTS, transcript_name
@@ -164,6 +165,6 @@ def transcript_opener(
             branch=branch if is_main else "",
         )
         path = folder / transcript_name(agent_id, is_main=is_main)
-        return Transcript(path, header, write=write, ids=ports.ids, wall=ports.clock.wall)
+        return Transcript(path, header, write=write, ids=ports.ids, wall=plain_clock(ports.clock).wall)
 
     return open_one

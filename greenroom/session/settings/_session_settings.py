@@ -156,9 +156,11 @@ class SessionSettings:
     costs a model request."""
     models: ModelSettings | None = None
     """Deadlines, retries, budget, prices and more; if given, they are applied to the session's model."""
+    record: Literal["off", "model", "effects"] = "off"
+    """What is kept in the run folder beside the journal, so that the run can be done again: `model` keeps all requests to
+    models and their answers, `effects` also the results of tools and hooks and the answers of people. It holds everything that was read and said."""
     record_model: bool = False
-    """True: all model requests and answers are kept in the run folder, so that the run can be repeated without the
-    model."""
+    """The former form of `record`: True stands for `model`."""
     mcp: McpSettings = attrs.field(factory=McpSettings)
     """Time limits of MCP servers and their calls."""
     mcpServers: dict[str, Any] = attrs.field(factory=dict)  # noqa: N815

@@ -1,4 +1,4 @@
-"""What one Python file defines, uses and imports, for the checks that need the whole tree.
+"""Definitions, uses and imports of one Python file, for the checks that need the whole tree.
 
 Names are counted as text: a name that is used anywhere under any object counts as used. So little is found that is in use, and
 some of what is dead is not found.
@@ -89,7 +89,7 @@ class ModuleIndex:
     imports: tuple[ImportStatement, ...] = ()
     definitions: tuple[Definition, ...] = ()
     uses: Mapping[str, int] = attrs.field(factory=dict)
-    """How often a name is read, under any object, or written as a text; `*_x` where a name that ends so is put together."""
+    """Number of times that a name is read, under any object, or written as a text; `*_x` where a name that ends so is put together."""
     bound: frozenset[str] = frozenset()
     """Names at the top of the module."""
     hides_names: bool = False

@@ -1,0 +1,35 @@
+"""Record of all that a run took from outside of its own code; and the order of a record, enforced when a run is done again."""
+
+from greenroom.effects._conductor import Conductor, Difference, EffectReplay
+from greenroom.effects._effect_file import EFFECTS_FILE, EffectHead, EffectLog, EffectRecord, read_effects
+from greenroom.effects._effect_port import Effects
+from greenroom.effects._owned_randomness import (
+    RANDOM_SCOPE,
+    OwnedIds,
+    OwnedNumbers,
+    RecordedClock,
+    drawing_apart,
+    plain_clock,
+)
+from greenroom.effects._place_order import OrderedMailbox, PlaceOrder, Step
+
+__all__ = [
+    "EFFECTS_FILE",
+    "RANDOM_SCOPE",
+    "Conductor",
+    "Difference",
+    "EffectHead",
+    "EffectLog",
+    "EffectRecord",
+    "EffectReplay",
+    "Effects",
+    "OrderedMailbox",
+    "OwnedIds",
+    "OwnedNumbers",
+    "PlaceOrder",
+    "RecordedClock",
+    "Step",
+    "drawing_apart",
+    "plain_clock",
+    "read_effects",
+]

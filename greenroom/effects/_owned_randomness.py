@@ -1,0 +1,102 @@
+"""Ids, random numbers and dates by owner: another interleaving of the same code gives the same values.
+
+The owner is the actor whose code runs; within it, each call that runs side by side with others draws for itself.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Final, final
+
+from greenroom.actors import CURRENT
+from greenroom.core.ports import Clock
+from greenroom.effects._effect_port import Effects
+
+RANDOM_SCOPE: Final[ContextVar[str]] = ContextVar("greenroom_random_scope", default="")
+"""The part of an actor's work that draws for itself, such as the id of a call; empty for the actor's own steps."""
+
+
+@contextmanager
+def drawing_apart(scope: str) -> Iterator[None]:
+    """Draw from a stream of its own in the block: in a re-run the block is not run, and what follows must not notice."""
+    before = RANDOM_SCOPE.set(scope)
+    try:
+        yield
+    finally:
+        RANDOM_SCOPE.reset(before)
+
+
+def current_owner() -> str:
+    """Return the path of the actor whose code runs, with the part of its work that draws for itself."""
+    cell, scope = CURRENT.get(), RANDOM_SCOPE.get()
+    path = "" if cell is None else cell.path
+    return f"{path} {scope}" if scope else path
+
+
+@final
+class RecordedClock:
+    """A clock whose dates and times are recorded, or come from a record.
+
+    Attributes:
+        inner: The clock that is read.
+    """
+
+    def __init__(self, inner: Clock, effects: Effects) -> None:
+        self.inner = inner
+        self._effects = effects
+        self.bind = inner.bind
+
+    def wall(self) -> datetime:
+        """Return the date and time in UTC."""
+        read_s = self._effects.reading("wall", current_owner(), self.inner.wall().timestamp())
+        return datetime.fromtimestamp(read_s, UTC)
+
+
+def plain_clock(clock: Clock) -> Clock:
+    """Return a clock whose readings are not recorded: for what models never read."""
+    return clock.inner if isinstance(clock, RecordedClock) else clock
+
+
+@final
+class _Streams:
+    """Generators by owner, all from one seed."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._streams: dict[str, random.Random] = {}
+
+    def current(self) -> random.Random:
+        """Return the generator of the owner whose code runs."""
+        owner = current_owner()
+        stream = self._streams.get(owner)
+        if stream is None:
+            stream = self._streams[owner] = random.Random(f"{self._seed}\n{owner}")
+        return stream
+
+
+@final
+class OwnedIds:
+    """The port `Ids` with one stream for each owner."""
+
+    def __init__(self, seed: str) -> None:
+        self._streams = _Streams(f"ids {seed}")
+
+    def bits(self, count: int) -> int:
+        """Return `count` random bits of the owner's stream."""
+        return self._streams.current().getrandbits(count)
+
+
+@final
+class OwnedNumbers:
+    """The port `Chance` with one stream for each owner."""
+
+    def __init__(self, seed: str) -> None:
+        self._streams = _Streams(f"chance {seed}")
+
+    def random(self) -> float:
+        """Return a number in [0, 1) of the owner's stream."""
+        return self._streams.current().random()

@@ -1,0 +1,6 @@
+"""Runs done again from their records: the code of today on the answers of then."""
+
+from greenroom.reruns._rerun import Program, Rerun, rerun
+from greenroom.reruns._rerun_report import print_rerun, report_of
+
+__all__ = ["Program", "Rerun", "print_rerun", "report_of", "rerun"]

@@ -1,0 +1,95 @@
+"""The first cause of a difference: the part of a request that differs, named after what made it.
+
+A re-run ends at its first difference, so everything that came before it was equal: what differs here is not the result of
+another difference, save where it says so in its own words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from greenroom.effects import Difference
+
+_PLACE: Final = re.compile(r"(?P<part>\w+)(?:\[(?P<index>\d+)\](?:\.content\[(?P<block>\d+)\])?)?")
+_MAIL: Final = ("<teammate-message", "<task-notification", "<channel", "<cross-session-message")
+_FILE: Final = re.compile(r"^## (?P<path>/[^\n]+?) \(", re.MULTILINE)
+"""The heading of a file of instructions; its text begins two lines below."""
+_BY_PART: Final = {"definition": "definition", "model": "definition", "effort": "definition"}
+
+
+def with_cause(difference: Difference, asked: Mapping[str, Any]) -> Difference:
+    """Return a difference of a request with its cause.
+
+    Args:
+        difference: Its place is one in a request.
+        asked: The request of the re-run, as plain values.
+    """
+    place = _PLACE.match(difference.where)
+    if place is None:
+        return difference
+    cause, detail = _cause(place["part"], place["index"], place["block"], difference, asked)
+    return attrs.evolve(difference, cause=cause, detail=detail or difference.detail)
+
+
+def _cause(
+    part: str, index: str | None, block: str | None, difference: Difference, asked: Mapping[str, Any]
+) -> tuple[str, str]:
+    if part in _BY_PART:
+        return _BY_PART[part], f"the agent's {part} is another one"
+    if part == "system":
+        return _cause_in_text(difference, otherwise="definition", detail="the system prompt is another one")
+    if part == "tools":
+        return _cause_in_tools(index, difference, asked)
+    if part == "messages" and index is not None:
+        return _cause_in_messages(int(index), block, difference, asked.get("messages", ()))
+    return "code", f"the request's {part} is another one, and nothing before it differs"
+
+
+def _cause_in_tools(index: str | None, difference: Difference, asked: Mapping[str, Any]) -> tuple[str, str]:
+    tools = asked.get("tools", ())
+    name = tools[int(index)]["name"] if index is not None and int(index) < len(tools) else ""
+    if name == "Skill" and difference.where.endswith(".description"):
+        return "skill", "the list of skills is another one"
+    if name == "Agent" and difference.where.endswith(".description"):
+        return "definition", "the list of agents is another one"
+    return "tool list or schema", f"of the tool {name}" if name else "a tool is missing"
+
+
+def _cause_in_messages(
+    index: int, block: str | None, difference: Difference, messages: Sequence[Mapping[str, Any]]
+) -> tuple[str, str]:
+    if index >= len(messages) or block is None:
+        return "code", "the conversation has another number of messages, and nothing before it differs"
+    content = messages[index]["content"]
+    found = content[int(block)] if int(block) < len(content) else {}
+    if found.get("type") == "tool_result":
+        call = found.get("tool_use_id", "")
+        name = next((use["name"] for use in _uses(messages) if use.get("id") == call), "")
+        return "tool result", f"of the call {call} of {name or 'a tool'}"
+    for text in (difference.recorded, difference.now):
+        if isinstance(text, str) and any(mark in text for mark in _MAIL):
+            return "mail", "a message that the agent read is another one"
+    return _cause_in_text(difference, otherwise="code", detail="the same inputs gave another request")
+
+
+def _uses(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [block for message in messages for block in message["content"] if block.get("type") == "tool_use"]
+
+
+def _cause_in_text(difference: Difference, *, otherwise: str, detail: str) -> tuple[str, str]:
+    """Return the cause in a text that may hold files of instructions: the last one named before the place that differs."""
+    recorded, now = difference.recorded, difference.now
+    if not (isinstance(recorded, str) and isinstance(now, str)):
+        return otherwise, detail
+    pairs = zip(recorded, now, strict=False)
+    at = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(recorded), len(now)))
+    line = now.count("\n", 0, at) + 1
+    files = list(_FILE.finditer(now, 0, at))
+    if files:
+        heading = now.count("\n", 0, files[-1].start()) + 1
+        return "instructions file", f"{files[-1]['path']}, line {max(1, line - heading - 1)}"
+    return otherwise, detail

@@ -1,0 +1,205 @@
+"""Doing a recorded session again: in virtual time, without a model, a network, a process or a file outside its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+import trio
+import trio.testing
+
+from greenroom.agents.events import AgentSpoke, ModelBegan
+from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
+from greenroom.effects import Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder
+from greenroom.models.recordings import RecordedModel, ReplayMismatch
+from greenroom.reruns._first_cause import with_cause
+from greenroom.reruns._mapped_folders import FolderMap
+from greenroom.reruns._recorded_run import RecordedRun, read_run
+from greenroom.session import RunReplay, Session, open_session
+
+RERUNS: Final = "reruns"
+"""The folder in a run folder that holds its re-runs."""
+
+Program: TypeAlias = Callable[[Session], Awaitable[object]]
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Rerun:
+    """The result of a re-run."""
+
+    run: Path
+    """The run folder of the re-run."""
+    difference: Difference | None
+    """The first difference; None if there is none."""
+    was_cut: bool = False
+    """True if the recorded run was killed: the re-run is equal up to there, and ended there."""
+    events: int = 0
+    """Number of events in the journal of the recorded run."""
+    tokens: int = 0
+    """Tokens that the re-run asked for: always 0."""
+
+    @property
+    def is_equal(self) -> bool:
+        """True if there is no difference."""
+        return self.difference is None
+
+
+def rerun(
+    run: Path | str, program: Program, *, cwd: Path | str | None = None, runs: Path | str | None = None, **opening: Any
+) -> Rerun:
+    """Do a recorded session again, and return the first difference.
+
+    It runs Trio itself, in virtual time: nothing waits. Results of tools and answers of models come from the record.
+
+    Args:
+        run: A run folder that was recorded with `record: effects`.
+        program: The program's own async function, called with the session.
+        cwd: The folder that the agents work in; by default the recorded one.
+        runs: The folder for the new run folder, which has the name of the recorded one; by default one in that.
+        opening: Further arguments of `open_session`, as in the recorded run.
+
+    Raises:
+        UsageError: The run has no record of effects, was resumed, or needs something that a re-run does not have.
+    """
+    recorded = read_run(Path(run))
+    clock = trio.testing.MockClock()
+    rerunner = _Rerunner(
+        recorded, clock, Path(cwd or recorded.cwd), _free(recorded.folder) if runs is None else Path(runs)
+    )
+    return trio.run(partial(rerunner.run, program, opening), clock=clock)
+
+
+@final
+@attrs.frozen
+class RecordClock:
+    """The clock of a re-run: Trio's, and the recorded date and time with it."""
+
+    _started: datetime
+
+    def bind(self) -> Callable[[], float]:
+        """Return the reader of the clock of the current Trio run."""
+        return trio.lowlevel.current_clock().current_time
+
+    def wall(self) -> datetime:
+        """Return the date and time of the recorded run."""
+        return self._started + timedelta(seconds=trio.current_time())
+
+
+@final
+class _Rerunner:
+    """One re-run of a recorded run."""
+
+    def __init__(self, recorded: RecordedRun, clock: trio.testing.MockClock, cwd: Path, runs: Path) -> None:
+        self._recorded = recorded
+        self._runs = runs
+        self._cwd = cwd
+        self._folders = FolderMap(
+            [(recorded.run_folder, str(self._runs / recorded.name)), (recorded.cwd, str(cwd.resolve()))]
+        )
+        self._order = PlaceOrder(recorded.steps, request=ModelBegan, end=AgentSpoke)
+        self._conductor = Conductor(self._order, recorded.places, clock, is_cut=recorded.is_cut)
+        served = (attrs.evolve(effect, got=self._folders.to_now(effect.got)) for effect in recorded.effects.effects)
+        record = attrs.evolve(recorded.effects, effects=tuple(served))
+        self._effects = EffectReplay(record, self._conductor, as_recorded=self._folders.to_recorded)
+        self._model = RecordedModel(
+            self._folders.mapped_answers(recorded.model),
+            normalize=self._folders.normal,
+            pace=self._conductor.wait_place,
+            on_mismatch=self._differs,
+        )
+
+    async def run(self, program: Program, opening: dict[str, Any]) -> Rerun:
+        """Run the program on the record, and return what was found."""
+        conductor, failure = self._conductor, None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(conductor.run)
+            with conductor.scope:
+                try:
+                    async with open_session(
+                        model=self._model,
+                        cwd=self._cwd,
+                        runs=self._runs,
+                        ports=self._ports(),
+                        replay=self._replay(),
+                        **opening,
+                    ) as session:
+                        await program(session)
+                except Exception as error:  # noqa: BLE001 - raised again below, unless it follows from a difference
+                    failure = error
+            nursery.cancel_scope.cancel()
+        difference = conductor.difference
+        if difference is None and failure is not None and not (self._recorded.has_failed or conductor.was_cut):
+            raise failure
+        if difference is None and not conductor.was_cut:
+            difference = self._left_over()
+        if difference is not None:
+            difference = attrs.evolve(difference, label=self._recorded.paths.get(difference.agent, ""))
+        return Rerun(
+            run=self._runs / self._recorded.name,
+            difference=difference,
+            was_cut=conductor.was_cut,
+            events=len(self._recorded.places),
+        )
+
+    def _ports(self) -> Ports:
+        return Ports(
+            clock=RecordClock(self._recorded.started),
+            disk=SystemDisk(is_durable=False),
+            blocking=InlineBlocking(),
+        )
+
+    def _replay(self) -> RunReplay:
+        head = self._recorded.effects.head
+        return RunReplay(
+            name=self._recorded.name,
+            seed=head.seed,
+            effects=self._effects,
+            surroundings=head.surroundings,
+            make_mailbox=partial(OrderedMailbox, order=self._order),
+            follow=self._order.follow,
+        )
+
+    def _differs(self, mismatch: ReplayMismatch, asked: Mapping[str, Any]) -> None:
+        difference = difference_of(mismatch)
+        if difference.where:
+            self._conductor.note(with_cause(difference, asked))
+        else:
+            self._conductor.note_end_of_record(difference)
+
+    def _left_over(self) -> Difference | None:
+        """Return what the record has and the re-run did not ask for."""
+        try:
+            self._model.assert_done()
+        except ReplayMismatch as mismatch:
+            return attrs.evolve(difference_of(mismatch), cause="too few", detail=str(mismatch))
+        effect = self._effects.unserved()
+        if effect is None:
+            return None
+        what = f"{effect.of} {effect.key}"
+        detail = "the record has it, and the re-run did not ask for it"
+        return Difference(agent=effect.agent, what=what, recorded=effect.asked, cause="too few", detail=detail)
+
+
+def _free(run: Path) -> Path:
+    """Return a folder in a run folder for one more re-run."""
+    return next(folder for number in count(1) if not (folder := run / RERUNS / str(number)).exists())
+
+
+def difference_of(mismatch: ReplayMismatch) -> Difference:
+    """Return the difference of a model request."""
+    cause = "code" if mismatch.path else "too many"
+    return Difference(
+        agent=mismatch.agent,
+        what=f"request {mismatch.number}",
+        where=mismatch.path,
+        recorded=mismatch.recorded,
+        now=mismatch.asked,
+        cause=cause,
+        detail=str(mismatch),
+    )

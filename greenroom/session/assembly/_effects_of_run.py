@@ -1,0 +1,78 @@
+"""The effects of a run: recorded, or served from the record of an earlier run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal, final
+
+import attrs
+
+from greenroom.core import UsageError
+from greenroom.core.ports import Ports, SystemClock
+from greenroom.effects import (
+    EFFECTS_FILE,
+    EffectHead,
+    EffectLog,
+    Effects,
+    OwnedIds,
+    OwnedNumbers,
+    RecordedClock,
+    plain_clock,
+)
+from greenroom.mailbox import Mailbox
+from greenroom.session.assembly._run_replay import GIT, RUN_FOLDER
+from greenroom.session.assembly._session_plan import Plan
+from greenroom.session.settings._session_settings import SessionSettings
+from greenroom.trace import Journal
+
+_SEED_BITS: Final = 128
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
+class RunEffects:
+    """The effects of one session."""
+
+    port: Effects | None
+    """Records results from outside, or serves them; None for neither."""
+    ports: Ports
+    make_mailbox: Callable[..., Mailbox[Any]] = Mailbox
+
+    @property
+    def has_system_clock(self) -> bool:
+        """True if the session runs in the machine's time."""
+        return isinstance(plain_clock(self.ports.clock), SystemClock)
+
+
+def recorded_part(settings: SessionSettings) -> Literal["off", "model", "effects"]:
+    """Return what is recorded beside the journal."""
+    return "model" if settings.record == "off" and settings.record_model else settings.record
+
+
+def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
+    """Return the effects of a session, and the ports with which its ids come out the same when it is done again.
+
+    Raises:
+        UsageError: The session is to be done again, and has MCP servers.
+    """
+    replay = plan.spec.host.replay
+    if replay is not None:
+        if plan.servers.configs:
+            raise UsageError("cannot do a session with MCP servers again: the tools of its servers are not on record")
+        journal.recorder.listen(replay.follow)
+        owned = _owned(ports, replay.seed, replay.effects)
+        return RunEffects(port=replay.effects, ports=owned, make_mailbox=replay.make_mailbox)
+    if recorded_part(plan.settings.scalars) != "effects":
+        return RunEffects(port=None, ports=ports)
+    seed = f"{ports.ids.bits(_SEED_BITS):032x}"
+    write = partial(journal.write_before, Path(EFFECTS_FILE))
+    surroundings = {GIT: plan.git, RUN_FOLDER: str(journal.folder)}
+    log = EffectLog(write, lambda: journal.recorder.seq, EffectHead(seed=seed, surroundings=surroundings))
+    return RunEffects(port=log, ports=_owned(ports, seed, log))
+
+
+def _owned(ports: Ports, seed: str, effects: Effects) -> Ports:
+    clock = RecordedClock(ports.clock, effects)
+    return attrs.evolve(ports, ids=OwnedIds(seed), chance=OwnedNumbers(seed), clock=clock)

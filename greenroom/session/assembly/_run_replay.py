@@ -1,0 +1,35 @@
+"""The record that a session is done again from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, final
+
+import attrs
+
+from greenroom.core import Record
+from greenroom.effects import Effects
+from greenroom.mailbox import Mailbox
+
+RUN_FOLDER: Final = "run_folder"
+GIT: Final = "git"
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False)
+class RunReplay:
+    """The record that a session is done again from."""
+
+    name: str
+    """The id of the recorded session, which the re-run has too."""
+    seed: str
+    effects: Effects
+    surroundings: Mapping[str, str]
+    make_mailbox: Callable[..., Mailbox[Any]]
+    follow: Callable[[Record], None]
+    """Takes each event of the re-run."""
+
+    @property
+    def git(self) -> str:
+        """The recorded state of the repository, in words."""
+        return self.surroundings.get(GIT, "")

@@ -1,0 +1,28 @@
+"""Recorded runs as regression tests."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from greenroom.reruns import Program, report_of, rerun
+
+
+def assert_reruns(run: Path | str, program: Program, **opening: Any) -> None:
+    """Do a recorded run again, and check that it is equal. No model is asked, and nothing is left behind.
+
+    Args:
+        run: A run folder that was recorded with `record: effects`; it stays as it is.
+        program: As for `greenroom.rerun`.
+        opening: As for `greenroom.rerun`.
+
+    Raises:
+        AssertionError: It differs; the text says where, and what the first cause is.
+        UsageError: The run cannot be done again.
+    """
+    __tracebackhide__ = True
+    with tempfile.TemporaryDirectory(prefix="greenroom-") as folder:
+        again = rerun(run, program, runs=folder, **opening)
+    if not again.is_equal:
+        raise AssertionError(f"the re-run of {Path(run).name} is not equal\n{report_of(again)}")

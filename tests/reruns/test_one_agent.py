@@ -1,0 +1,167 @@
+"""A run of one agent with tools is done again from its record."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from greenroom import rerun, tool
+from greenroom.core import UsageError
+from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
+from tests.reruns.recorded_team import asking, record_agent
+
+
+def read_and_say(request: ModelRequest) -> AnswerLike:
+    """Read two files at once, look for one that is missing, and say what is in them."""
+    if len(request.messages) == 1:
+        return [Call("Read", {"file_path": "a.txt"}), Call("Read", {"file_path": "b.txt"})]
+    if len(request.messages) == 3:
+        return Call("Read", {"file_path": "missing.txt"})
+    return f"They say {request.messages[2].content!r} and {request.messages[-1].content[0]!r}."
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a\n")
+    (folder / "b.txt").write_text("b\n")
+    return record_agent(folder, PlaybookModel({"main": read_and_say}))
+
+
+def test_results_of_tools_come_from_the_record(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "project" / "a.txt").write_text("changed\n")
+    (tmp_path / "project" / "b.txt").unlink()
+
+    again = rerun(run, asking("Begin."))
+
+    assert again.difference is None
+    assert again.tokens == 0
+    events = [(run / "journal.jsonl").read_text().splitlines(), (again.run / "journal.jsonl").read_text().splitlines()]
+    assert events[0][1:] == events[1][1:]  # the heads name versions and dates
+
+
+def test_a_run_is_done_again_in_another_folder(run: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert rerun(run, asking("Begin."), cwd=elsewhere).is_equal
+
+
+def test_nothing_gets_out_of_a_rerun(run: Path) -> None:
+    """No connection, no process, no file written outside the folder of the re-run."""
+    seen: list[str] = []
+    is_on = [True]
+
+    def audit(event: str, args: tuple[object, ...]) -> None:
+        if not is_on[0]:
+            return
+        if event in {"socket.connect", "subprocess.Popen", "os.fork", "os.posix_spawn", "os.system"}:
+            seen.append(event)
+        if event == "open" and isinstance(args[2], int) and args[2] & 3:
+            path = str(args[0])
+            if "/reruns/" not in path and not path.endswith(".pyc") and "__pycache__" not in path:
+                seen.append(f"open {path}")
+
+    sys.addaudithook(audit)
+    try:
+        again = rerun(run, asking("Begin."))
+        found = [each for each in seen if each != "open /dev/null"]
+        subprocess.run(["true"], check=True)  # the hook does hear of processes
+        assert seen != found or "subprocess.Popen" in seen
+    finally:
+        is_on[0] = False
+
+    assert again.is_equal
+    assert found == []
+
+
+def test_the_record_is_for_its_owner_alone(run: Path) -> None:
+    assert stat.S_IMODE((run / "effects.jsonl").stat().st_mode) == 0o600
+
+
+def test_another_prompt_is_told_with_its_place(run: Path) -> None:
+    difference = rerun(run, asking("Start.")).difference
+
+    assert difference is not None
+    assert (difference.what, difference.where) == ("request 1", "messages[0].content[0].text")
+    assert (difference.recorded, difference.now) == ("Begin.", "Start.")
+
+
+def test_more_work_than_recorded_is_a_difference(run: Path) -> None:
+    difference = rerun(run, asking("Begin.", "And again.")).difference
+
+    assert difference is not None
+    assert (difference.what, difference.cause) == ("request 4", "too many")
+
+
+def test_less_work_than_recorded_is_a_difference(run: Path) -> None:
+    difference = rerun(run, asking()).difference
+
+    assert difference is not None
+    assert difference.cause == "too few"
+
+
+def test_a_call_that_is_not_on_record_is_not_run(run: Path) -> None:
+    lines = (run / "effects.jsonl").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if "missing.txt" not in line]
+    (run / "effects.jsonl").write_text("".join(kept))
+
+    difference = rerun(run, asking("Begin.")).difference
+
+    assert difference is not None
+    assert difference.cause == "not recorded"
+    assert difference.now == {"name": "Read", "input": {"file_path": "missing.txt"}}
+
+
+def test_a_killed_run_is_equal_up_to_its_end(run: Path) -> None:
+    """Wherever the files of the record end, the re-run ends there without a difference."""
+    journal = (run / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    head, *model = filter(bytes.strip, (run / "model.jsonl").read_bytes().splitlines(keepends=True))
+    for count in range(1, 6):
+        (run / "model.jsonl").write_bytes(head + b"".join(model[:count]))
+        number = json.loads(model[count - 1])["n"]
+        begun = [at for at, line in enumerate(journal) if b'"model.begin"' in line]
+        (run / "journal.jsonl").write_bytes(b"".join(journal[: begun[number - 1] + 1]))
+
+        again = rerun(run, asking("Begin."))
+
+        assert (again.difference, again.was_cut) == (None, True)
+
+
+@pytest.mark.parametrize("name", ["effects.jsonl", "model.jsonl"])
+def test_a_run_without_a_record_is_refused(run: Path, name: str) -> None:
+    (run / name).unlink()
+    with pytest.raises(UsageError, match="record"):
+        rerun(run, asking("Begin."))
+
+
+def test_a_damaged_record_is_refused_with_its_line(run: Path) -> None:
+    content = (run / "effects.jsonl").read_text().splitlines()
+    (run / "effects.jsonl").write_text("\n".join([*content[:2], "{not json", *content[2:]]))
+    with pytest.raises(UsageError, match="line 3: malformed JSON"):
+        rerun(run, asking("Begin."))
+
+
+def test_a_tool_that_fails_fails_again_in_the_same_words(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    @tool(read_only=True)
+    async def weather(place: str) -> str:
+        """Tell the weather."""
+        calls.append(place)
+        raise RuntimeError(f"no weather in {place}")
+
+    def ask(request: ModelRequest) -> AnswerLike:
+        return Call("Weather", {"place": "Ulm"}) if len(request.messages) == 1 else "It failed."
+
+    allowed = {"permissions": {"allow": ["Weather"]}}
+    run = record_agent(tmp_path, PlaybookModel({"main": ask}), tools=(weather,), settings=allowed)
+    assert calls == ["Ulm"]
+
+    assert rerun(run, asking("Begin."), tools=(weather,), settings=allowed).is_equal
+    assert calls == ["Ulm"]

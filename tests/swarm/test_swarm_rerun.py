@@ -1,0 +1,37 @@
+"""A recorded swarm is done again from its record by `greenroom rerun`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from tests.cli.forked import run_forked
+from tests.swarm.small_repo import make_small_repo
+
+
+def run(*arguments: str, runs: Path) -> subprocess.CompletedProcess[str]:
+    return run_forked(*arguments, environ={**os.environ, "GREENROOM_RUNS": str(runs)})
+
+
+def test_a_recorded_swarm_is_equal_and_another_team_is_not(tmp_path: Path) -> None:
+    """Exit codes: 0 for an equal run, 1 for a different one, 2 for a run that was not recorded."""
+    folder, runs = make_small_repo(tmp_path / "repo"), tmp_path / "runs"
+    assert run("swarm", str(folder), "--record", "--agents", "3", runs=runs).returncode == 0
+
+    again = run("rerun", runs=runs)
+    assert (again.returncode, again.stdout.endswith(" events, 0 tokens\n")) == (0, True)
+
+    beginning = next(runs.glob("*/swarm.json"))
+    values = json.loads(beginning.read_text())
+    beginning.write_text(json.dumps({**values, "agents": 2}))
+    other = run("rerun", "last", "--json", runs=runs)
+    assert other.returncode == 1
+    said = json.loads(other.stdout)
+    assert (said["is_equal"], said["tokens"]) == (False, 0)
+    assert {"recorded", "now", "cause", "where"} <= said["difference"].keys()
+
+    next(runs.glob("*/effects.jsonl")).unlink()
+    refused = run("rerun", "last", runs=runs)
+    assert (refused.returncode, "record one with --record" in refused.stderr) == (2, True)
