@@ -1,17 +1,44 @@
 """Record of all that a run took from outside of its own code; and the order of a record, enforced when a run is done again."""
 
-from greenroom.effects._conductor import Conductor, Difference, EffectReplay
-from greenroom.effects._effect_file import EFFECTS_FILE, EffectHead, EffectLog, EffectRecord, read_effects
-from greenroom.effects._effect_port import Effects
-from greenroom.effects._owned_randomness import (
-    RANDOM_SCOPE,
-    OwnedIds,
-    OwnedNumbers,
-    RecordedClock,
-    drawing_apart,
-    plain_clock,
-)
-from greenroom.effects._place_order import OrderedMailbox, PlaceOrder, Step
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
+
+if TYPE_CHECKING:
+    from greenroom.effects._conductor import Conductor, Difference, EffectReplay
+    from greenroom.effects._effect_file import EFFECTS_FILE, EffectHead, EffectLog, EffectRecord, read_effects
+    from greenroom.effects._effect_port import Effects
+    from greenroom.effects._owned_randomness import (
+        RANDOM_SCOPE,
+        OwnedIds,
+        OwnedNumbers,
+        RecordedClock,
+        drawing_apart,
+        plain_clock,
+    )
+    from greenroom.effects._place_order import OrderedMailbox, PlaceOrder, Step
+else:
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "greenroom.effects._conductor": ("Conductor", "Difference", "EffectReplay"),
+            "greenroom.effects._effect_file": (
+                "EFFECTS_FILE",
+                "EffectHead",
+                "EffectLog",
+                "EffectRecord",
+                "read_effects",
+            ),
+            "greenroom.effects._effect_port": ("Effects",),
+            "greenroom.effects._owned_randomness": (
+                "RANDOM_SCOPE",
+                "OwnedIds",
+                "OwnedNumbers",
+                "RecordedClock",
+                "drawing_apart",
+                "plain_clock",
+            ),
+            "greenroom.effects._place_order": ("OrderedMailbox", "PlaceOrder", "Step"),
+        },
+    )
 
 __all__ = [
     "EFFECTS_FILE",

@@ -20,9 +20,17 @@ RANDOM_SCOPE: Final[ContextVar[str]] = ContextVar("greenroom_random_scope", defa
 """The part of an actor's work that draws for itself, such as the id of a call; empty for the actor's own steps."""
 
 
+SHARED: Final = "/"
+"""How a scope begins that has one stream, whichever actor draws."""
+
+
 @contextmanager
 def drawing_apart(scope: str) -> Iterator[None]:
-    """Draw from a stream of its own in the block: in a re-run the block is not run, and what follows must not notice."""
+    """Draw from a stream of its own in the block, so that what follows draws the same whether the block is run or not.
+
+    Args:
+        scope: The part of the actor's work; with `/` in front, one of the session that whoever comes first does.
+    """
     before = RANDOM_SCOPE.set(scope)
     try:
         yield
@@ -33,6 +41,8 @@ def drawing_apart(scope: str) -> Iterator[None]:
 def current_owner() -> str:
     """Return the path of the actor whose code runs, with the part of its work that draws for itself."""
     cell, scope = CURRENT.get(), RANDOM_SCOPE.get()
+    if scope.startswith(SHARED):
+        return scope
     path = "" if cell is None else cell.path
     return f"{path} {scope}" if scope else path
 

@@ -28,7 +28,7 @@ READERS: Final = frozenset({
     *("tasks", "teams", "worktrees", "trace", "views", "store", "replay"),
 })  # fmt: skip
 RUN: Final = (
-    *("containment", "headless", "remote", "serving", "skills", "swarm", "tools", "waiting"),
+    *("containment", "effects", "headless", "remote", "serving", "skills", "swarm", "tools", "waiting"),
     *(READERS - {"replay"}),
 )
 # What a start leaves loaded, read at its end; the output of the command itself goes nowhere.

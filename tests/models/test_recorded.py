@@ -21,6 +21,7 @@ from greenroom.models import (
     Model,
     ModelRequest,
     ModelResponse,
+    PlannedCrash,
     PlaybookModel,
     RetryPolicy,
     Say,
@@ -574,3 +575,10 @@ def test_a_broken_file_says_where(content: bytes, why: str) -> None:
         parse_recording(content, source="model.jsonl")
     assert str(caught.value).startswith("model.jsonl")
     assert why in str(caught.value)
+
+
+def test_a_planned_crash_is_served_as_one() -> None:
+    """It crashes the agent again, so that a re-run has the same restarts."""
+    again = error_of(plain_error(PlannedCrash("a planned crash")))
+    assert isinstance(again, PlannedCrash)
+    assert str(again) == "a planned crash"

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from greenroom.core import Image, ProviderError, UsageError
+from greenroom.models._chaos import PlannedCrash
 from greenroom.models._token_usage import Usage
 from greenroom.models._types import (
     Block,
@@ -173,5 +174,6 @@ def _spent(value: Mapping[str, Any]) -> Spent:
 _ERRORS: Final[Mapping[str, Callable[[Mapping[str, Any]], Exception]]] = {
     "ProviderError": _provider_error,
     "BudgetExceeded": _budget_exceeded,
+    "PlannedCrash": lambda value: PlannedCrash(value["message"]),
     "UsageError": lambda value: UsageError(value["message"]),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, final
@@ -19,6 +20,7 @@ from greenroom.effects import (
     OwnedIds,
     OwnedNumbers,
     RecordedClock,
+    drawing_apart,
     plain_clock,
 )
 from greenroom.mailbox import Mailbox
@@ -44,6 +46,10 @@ class RunEffects:
     def has_system_clock(self) -> bool:
         """True if the session runs in the machine's time."""
         return isinstance(plain_clock(self.ports.clock), SystemClock)
+
+    def drawing_once(self, name: str) -> AbstractContextManager[None]:
+        """Return a block for what whoever comes first does for the session: its ids are the same, whoever that is."""
+        return drawing_apart(f"/{name}")
 
 
 def recorded_part(settings: SessionSettings) -> Literal["off", "model", "effects"]:

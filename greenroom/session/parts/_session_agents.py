@@ -206,7 +206,8 @@ class SessionAgents:
         async with self._opening:
             if self._branch is None or self._branch.ref.is_gone:
                 try:
-                    self._branch = await self._services.branch.spawn_supervisor(BACKGROUND, TOGETHER)
+                    with self._services.effects.drawing_once(BACKGROUND):
+                        self._branch = await self._services.branch.spawn_supervisor(BACKGROUND, TOGETHER)
                 except StartFailed as error:
                     raise Stopping(self._services.branch.ref.path) from error
             return self._branch
