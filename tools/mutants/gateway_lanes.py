@@ -11,7 +11,7 @@ _CHECKS_TESTS: Final = ("tests/gateway/record/test_record_checks.py",)
 _PLACES: Final = "greenroom.gateway.lanes._places"
 _PLACES_TESTS: Final = ("tests/gateway/lanes",)
 _REPLAY: Final = "greenroom.gateway.record._record_replay"
-_PLACES: Final = "greenroom.gateway.record._session_places"
+_SESSION_PLACES: Final = "greenroom.gateway.record._session_places"
 _REPLAY_TESTS: Final = ("tests/gateway/record/test_record_replay.py",)
 
 GATEWAY_LANES: Final = (
@@ -130,7 +130,7 @@ GATEWAY_LANES: Final = (
     Mutant(
         "a run leads to another session",
         ("A28-f",),
-        _PLACES,
+        _SESSION_PLACES,
         '            found.append((entry["run"], _place(entry["session"], entry["session_id"])))\n',
         '            found.append((entry["run"], _place(entry["requester"], entry["session_id"])))\n            found.clear()\n',
         tests=_REPLAY_TESTS,
