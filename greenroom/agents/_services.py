@@ -124,6 +124,11 @@ class AgentServices:
     effects: Effects | None = None
     """Records results from outside, or serves them from a record; None for neither."""
 
+    @property
+    def is_rerun(self) -> bool:
+        """True if results come from a record, so that nothing outside of the run folder may change."""
+        return self.effects is not None and self.effects.is_served
+
     def reading(self, of: str, owner: str, value: int) -> int:
         """Return a number that was just read, or the one that the record has in its place; see `Effects.reading`."""
         return value if self.effects is None else round(self.effects.reading(of, owner, value))

@@ -112,8 +112,7 @@ class Hooking:
 
     def tell(self, told: HookInput) -> None:
         """Start the hooks of an event without waiting for them."""
-        effects = self.home.services.effects
-        if self.home.profile.hooks is not None and not (effects is not None and effects.is_served):
+        if self.home.profile.hooks is not None and not self.home.services.is_rerun:
             self.home.profile.hooks.tell(told, self._context())
 
     def notice(self, source: str, text: str) -> None:

@@ -43,6 +43,11 @@ class RunEffects:
     make_mailbox: Callable[..., Mailbox[Any]] = Mailbox
 
     @property
+    def is_rerun(self) -> bool:
+        """True if the session is done again from a record, so that nothing outside of its run folder may change."""
+        return self.port is not None and self.port.is_served
+
+    @property
     def has_system_clock(self) -> bool:
         """True if the session runs in the machine's time."""
         return isinstance(plain_clock(self.ports.clock), SystemClock)

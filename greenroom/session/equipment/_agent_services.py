@@ -97,7 +97,7 @@ def agent_services(services: Services, files: FileWatch, problems: list[str]) ->
         approvals=approvals,
         auto=AutoMode(reviewing, model=reviewer),
         settings=_turn_settings(plan),
-        processes=services.processes,
+        processes=None if services.effects.is_rerun else services.processes,
         background=services.tasks,
         ask_user=host.ask_user,
         listeners=Listeners(

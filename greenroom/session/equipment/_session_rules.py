@@ -56,7 +56,7 @@ class Rules:
         self._ports = ports
         self._cwd = plan.cwd
         self._has_mode = plan.has_mode
-        self._kept = plan.sources
+        self._kept = plan.sources if plan.spec.host.replay is None else ()  # a re-run changes no settings
         self._child_permission = plan.settings.scalars.child_permission
         self._homes: dict[AgentState, None] = {}
         self._policies: dict[tuple[int, bool], tuple[AgentDefinition, Policy, Policy]] = {}

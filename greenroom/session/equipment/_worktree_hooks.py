@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import final
+from typing import NoReturn, final
 
 import attrs
 
@@ -18,7 +18,7 @@ from greenroom.hooks import HookEvent, HookOutcome
 from greenroom.hooks.inputs import HookContext, HookInput, WorktreeCreateInput, WorktreeRemoveInput
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._agent_hooks import AgentHooks
-from greenroom.worktrees import WorktreeError, Worktrees
+from greenroom.worktrees import WorktreeError, Worktrees, run_process
 
 
 @final
@@ -69,7 +69,7 @@ class SettingsWorktreeHooks:
 def make_worktrees(
     services: Services, hooks: AgentHooks, shared: AgentServices, record: Callable[[Event], Awaitable[None]]
 ) -> Worktrees:
-    """Return what makes the worktrees of a session.
+    """Return what makes the worktrees of a session; in a re-run, each is refused with a `WorktreeError`.
 
     Args:
         services: Those of the session.
@@ -77,11 +77,17 @@ def make_worktrees(
         shared: The ports that all its agents share.
         record: Records an event and returns when it is durable.
     """
-    scalars = services.plan.settings.scalars
+    scalars, is_rerun = services.plan.settings.scalars, services.effects.is_rerun
     return Worktrees(
         scalars.worktree.made(scalars.cleanupPeriodDays),
         ports=services.ports,
-        hooks=SettingsWorktreeHooks(hooks, shared),
+        run=_refuse if is_rerun else run_process,
+        hooks=None if is_rerun else SettingsWorktreeHooks(hooks, shared),
         record=record,
         calls=services.plan.calls,
     )
+
+
+async def _refuse(*_: object, **__: object) -> NoReturn:
+    """Refuse to run git."""
+    raise WorktreeError("a re-run makes no worktrees")
