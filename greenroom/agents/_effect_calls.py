@@ -16,7 +16,7 @@ from greenroom.core import Image
 from greenroom.effects import Effects, drawing_apart
 from greenroom.hooks import HookOutcome, read_outcome
 from greenroom.models import ToolUseBlock
-from greenroom.permissions import Allow, Deny, ToolKind, read_update, traits_of
+from greenroom.permissions import OUTSIDE, Allow, Deny, ToolKind, read_update, traits_of
 from greenroom.tools import Tool, ToolContext, ToolError, acts_on_session
 
 _OF: Final = "tool"
@@ -33,7 +33,7 @@ async def call_tool(
         ToolError: As the tool does.
     """
     effects = home.services.effects
-    if effects is None or not is_from_outside(call.name, tool):
+    if effects is None or not is_from_outside(call.name, tool, values):
         return await tool.call(values, context)
     asked = {"name": call.name, "input": values}
     got = await effects.served(_OF, home.profile.id, call.id, asked)
@@ -42,8 +42,10 @@ async def call_tool(
     return await _recorded(call, tool, values, context, home, effects, asked)
 
 
-def is_from_outside(name: str, tool: Tool) -> bool:
-    """True if the results of a tool come from outside of the session."""
+def is_from_outside(name: str, tool: Tool, values: Mapping[str, Any]) -> bool:
+    """True if the result of a call comes from outside of the session; a message to another session goes there too."""
+    if name == "SendMessage" and str(values.get("to", "")).strip().startswith(OUTSIDE):
+        return True
     return not (acts_on_session(tool) or name in _OWN or traits_of(name).kind is ToolKind.SESSION)
 
 

@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
 from greenroom import rerun
 from greenroom.agents import AgentDefinition, AgentMcpServer, PermissionQuestion
+from greenroom.agents._effect_calls import is_from_outside
 from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.models import AnswerLike, Call, Model, ModelRequest, PlaybookModel
 from greenroom.permissions import Allow, read_update
@@ -96,6 +98,21 @@ def test_servers_of_definitions_are_not_started(tmp_path: Path) -> None:
     rerun(run, asking("Begin."), tools=STANDARD_TOOLS, is_trusted=True, main=main)
 
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "to", "is_outside"),
+    [
+        ("SendMessage", "uds:/run/other", True),
+        ("SendMessage", " session:20261120-225103-k3f9qz", True),
+        ("SendMessage", "main", False),
+        ("Agent", "", False),
+        ("Read", "", True),
+    ],
+)
+def test_messages_to_other_sessions_are_served_from_the_record(name: str, to: str, is_outside: bool) -> None:
+    (tool,) = (each for each in STANDARD_TOOLS if each.name == "Read")
+    assert is_from_outside(name, tool, {"to": to}) == is_outside
 
 
 def test_lasting_answers_are_not_written_to_settings(tmp_path: Path) -> None:
