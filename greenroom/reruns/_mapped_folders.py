@@ -1,6 +1,6 @@
 """The folders of a recorded run, mapped to those of its re-run and back.
 
-A path is a whole name: `/a` is not found in `/ab`. Answers and results are mapped to the folders of today before they are
+A path is a whole name: `/a` is not found in `/ab` or `/a.txt`. Answers and results are mapped to the folders of today before they are
 served; requests and inputs are mapped back before they are compared.
 """
 
@@ -64,7 +64,7 @@ def _replacer(folders: Sequence[tuple[str, str]]) -> Callable[[str], str]:
     if not folders:
         return str
     names = dict(folders)
-    pattern = re.compile("|".join(rf"{re.escape(old)}(?![\w.-])" for old, _ in folders))
+    pattern = re.compile("|".join(rf"{re.escape(old)}(?![\w-]|\.\w)" for old, _ in folders))
     return lambda text: pattern.sub(lambda found: names[found[0]], text)
 
 
