@@ -120,15 +120,18 @@ def read_effects(run: Path) -> EffectRecord:
     effects: list[RecordedEffect] = []
     readings: dict[tuple[str, str], list[float]] = {}
     lines = content.split(b"\n")
+    torn = 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             values = json.loads(line)
         except ValueError:
-            if number == len(lines):  # the process was killed while it wrote
-                break
-            raise UsageError(f"{path}, line {number}: malformed JSON") from None
+            torn = torn or number
+            continue
+        if torn and not (isinstance(values, dict) and "v" in values):  # only the end of a process can be torn
+            break
+        torn = 0
         try:
             if "v" in values:
                 heads.append(_head(path, values))
@@ -138,6 +141,8 @@ def read_effects(run: Path) -> EffectRecord:
                 effects.append(RecordedEffect(**{name: values[name] for name in _FIELDS}))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"{path}, line {number}: malformed entry of an effect ({error!r})") from None
+    if torn and torn != len(lines):
+        raise UsageError(f"{path}, line {torn}: malformed JSON")
     if not heads:
         raise UsageError(f"{path} is not a record of effects: its head is missing")
     return EffectRecord(head=heads[0], effects=tuple(effects), readings=readings, processes=len(heads))
