@@ -39,8 +39,8 @@ class RecordedRun:
     effects: EffectRecord
     run_folder: str
     """Where the run folder was when it was recorded."""
-    has_failed: bool
-    """True if its program ended with an error."""
+    error: str
+    """Class and text of the error that its program ended with; empty if there was none."""
     is_cut: bool
     """True if its process was killed."""
 
@@ -67,7 +67,7 @@ def read_run(folder: Path) -> RecordedRun:
         name=began.session,
         cwd=began.cwd,
         run_folder=effects.head.surroundings.get("run_folder", str(folder)),
-        has_failed=any(isinstance(event := entry.event, SessionEnded) and event.error for entry in journal.entries),
+        error=error_in(journal.entries) or "",
         started=datetime.fromisoformat(journal.header.started),
         paths={
             entry.event.actor: entry.event.path for entry in journal.entries if isinstance(entry.event, ActorCreated)
@@ -76,8 +76,13 @@ def read_run(folder: Path) -> RecordedRun:
         steps=_steps(journal.entries),
         model=model,
         effects=effects,
-        is_cut=not any(isinstance(entry.event, SessionEnded) for entry in journal.entries),
+        is_cut=error_in(journal.entries) is None,
     )
+
+
+def error_in(entries: Sequence[Entry]) -> str | None:
+    """Return the error that a session ended with, empty for none; None if it has not ended."""
+    return next((entry.event.error for entry in entries if isinstance(entry.event, SessionEnded)), None)
 
 
 def _steps(entries: Sequence[Entry]) -> dict[str, list[Step]]:

@@ -14,13 +14,15 @@ import trio
 import trio.testing
 
 from greenroom.agents.events import AgentSpoke, ModelBegan
+from greenroom.core import JournalError
 from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.effects import Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder
 from greenroom.models.recordings import RecordedModel, ReplayMismatch
 from greenroom.reruns._first_cause import with_cause
 from greenroom.reruns._mapped_folders import FolderMap
-from greenroom.reruns._recorded_run import RecordedRun, read_run
-from greenroom.session import RunReplay, Session, open_session
+from greenroom.reruns._recorded_run import RecordedRun, error_in, read_run
+from greenroom.session import EVENTS, RunReplay, Session, open_session
+from greenroom.trace import JOURNAL, read_end
 
 RERUNS: Final = "reruns"
 """The folder in a run folder that holds its re-runs."""
@@ -134,10 +136,10 @@ class _Rerunner:
                     failure = error
             nursery.cancel_scope.cancel()
         difference = conductor.difference
-        if difference is None and failure is not None and not (self._recorded.has_failed or conductor.was_cut):
-            raise failure
         if difference is None and not conductor.was_cut:
-            difference = self._left_over()
+            if failure is not None and (not self._recorded.error or self._error() is None):
+                raise failure
+            difference = self._left_over() or self._other_end()
         if difference is not None:
             difference = attrs.evolve(difference, label=self._recorded.paths.get(difference.agent, ""))
         return Rerun(
@@ -184,6 +186,23 @@ class _Rerunner:
         what = f"{effect.of} {effect.key}"
         detail = "the record has it, and the re-run did not ask for it"
         return Difference(agent=effect.agent, what=what, recorded=effect.asked, cause="too few", detail=detail)
+
+    def _other_end(self) -> Difference | None:
+        """Return a difference if the program has ended with another error than the recorded one."""
+        recorded, now = self._recorded.error, self._folders.to_recorded(self._error() or "")
+        if self._recorded.is_cut or recorded == now:
+            return None
+        detail = "it ends with another error"
+        return Difference(
+            agent="", what="the end of the program", recorded=recorded or None, now=now or None, detail=detail
+        )
+
+    def _error(self) -> str | None:
+        """Return the error that the re-run ended with, empty for none; None if it has not begun."""
+        try:
+            return error_in(read_end(self._runs / self._recorded.name / JOURNAL, EVENTS).entries)
+        except JournalError:
+            return None
 
 
 def _free(run: Path) -> Path:

@@ -7,12 +7,16 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from greenroom import rerun, tool
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
+from greenroom.reruns._mapped_folders import FolderMap
+from greenroom.session import Session, open_session
+from greenroom.testing import run_virtual, virtual_ports
 from tests.reruns.recorded_team import asking, record_agent
 
 
@@ -147,6 +151,14 @@ def test_a_damaged_record_is_refused_with_its_line(run: Path) -> None:
         rerun(run, asking("Begin."))
 
 
+def test_a_run_that_was_resumed_behind_a_torn_line_is_refused_as_resumed(run: Path) -> None:
+    content = (run / "effects.jsonl").read_bytes().lstrip()
+    head = content.splitlines()[0]
+    (run / "effects.jsonl").write_bytes(content + b'{"of": "tool", "ag' + b"\n" + head + b"\n")
+    with pytest.raises(UsageError, match="was resumed"):
+        rerun(run, asking("Begin."))
+
+
 def test_a_tool_that_fails_fails_again_in_the_same_words(tmp_path: Path) -> None:
     calls: list[str] = []
 
@@ -165,3 +177,50 @@ def test_a_tool_that_fails_fails_again_in_the_same_words(tmp_path: Path) -> None
 
     assert rerun(run, asking("Begin."), tools=(weather,), settings=allowed).is_equal
     assert calls == ["Ulm"]
+
+
+def test_a_program_that_ends_with_another_error_is_a_difference(tmp_path: Path) -> None:
+    """A run that failed is done again up to the same failure: without one, or with another one, it is not equal."""
+
+    def failing(error: Exception | None) -> Any:
+        async def program(session: Session) -> None:
+            await session.run("Begin.")
+            if error is not None:
+                raise error
+
+        return program
+
+    async def record() -> Path:
+        with pytest.raises(LookupError):
+            async with open_session(
+                model=PlaybookModel({"main": lambda _: "Done."}),
+                cwd=tmp_path,
+                runs=tmp_path / "runs",
+                settings={"record": "effects"},
+                ports=virtual_ports(),
+            ) as session:
+                await failing(LookupError("then"))(session)
+        return session.run_folder
+
+    run = run_virtual(record).result
+
+    assert rerun(run, failing(LookupError("then"))).is_equal
+    for error in (None, LookupError("now")):
+        difference = rerun(run, failing(error)).difference
+        assert difference is not None
+        assert (difference.what, difference.recorded) == ("the end of the program", "LookupError: then")
+        assert difference.now == (None if error is None else "LookupError: now")
+
+
+@pytest.mark.parametrize(
+    ("text", "mapped"),
+    [
+        ("It is /old/run.", "It is /new/run."),
+        ("/old/run, /old/run/a.txt", "/new/run, /new/run/a.txt"),
+        ("/old/run.bak /old/running /old/run-2", "/old/run.bak /old/running /old/run-2"),
+    ],
+)
+def test_folders_are_mapped_as_whole_names(text: str, mapped: str) -> None:
+    folders = FolderMap([("/old/run", "/new/run")])
+    assert folders.to_now(text) == mapped
+    assert folders.to_recorded(mapped) == text

@@ -35,3 +35,7 @@ def test_a_recorded_swarm_is_equal_and_another_team_is_not(tmp_path: Path) -> No
     next(runs.glob("*/effects.jsonl")).unlink()
     refused = run("rerun", "last", runs=runs)
     assert (refused.returncode, "record one with --record" in refused.stderr) == (2, True)
+
+    beginning.unlink()
+    other_session = run("rerun", "last", runs=runs)
+    assert (other_session.returncode, "not a run of greenroom swarm" in other_session.stderr) == (2, True)
