@@ -10,8 +10,10 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import html
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -58,7 +60,7 @@ class Blotter:
 
     def __init__(self, content: Content, environ: Mapping[str, str]) -> None:
         self._content = content
-        self._secrets = Secrets(environ)
+        self._secrets = Secrets(environ, has_forms=True)
         self.count = 0
 
     def event(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +94,7 @@ class Blotter:
             is_long = is_words and self._content is Content.SHORT and len(text) > SHORT_CHARS
             return f"{text[: SHORT_CHARS - 1]}…" if is_long else text
         if isinstance(value, Mapping):
-            return {name: self._field(each, is_words=is_words) for name, each in value.items()}
+            return {self._masked(str(name)): self._field(each, is_words=is_words) for name, each in value.items()}
         if isinstance(value, list | tuple):
             return [self._field(each, is_words=is_words) for each in value]
         return value
@@ -181,7 +183,7 @@ def _file(
 
 
 def _columns(shown: ShownRun, blotter: Blotter, content: Content) -> bytes:
-    head, body = shown.pack({}, max_rows=len(shown.index) * 20 + 1_000)
+    head, body = shown.pack({}, max_rows=sys.maxsize)
     lists = head["lists"]
     lists["cards"]["items"] = [(number, blotter.fields(card)) for number, card in lists["cards"]["items"]]
     lists["patches"]["items"] = [
@@ -245,7 +247,8 @@ def _holds_text(value: Any) -> bool:
 
 def _part(name: str, content: bytes) -> bytes:
     packed = base64.b64encode(gzip.compress(content, 6, mtime=0))
-    return b'<script type="text/plain" data-part="' + name.encode() + b'">' + packed + b"</script>\n"
+    shown = html.escape(name).encode(errors="replace")  # the id of an agent is whatever the journal says
+    return b'<script type="text/plain" data-part="' + shown + b'">' + packed + b"</script>\n"
 
 
 def _hash(content: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import html
 import json
 import os
 import re
@@ -114,6 +115,34 @@ def test_secrets_are_blotted_out_and_counted(tmp_path: Path, monkeypatch: pytest
     assert [secret for secret in secrets if secret.encode() in found] == []
     assert [secret for secret in secrets if json.dumps(secret)[1:-1].encode() in found] == []
     assert "secrets blotted out" in said
+
+
+def test_secrets_of_every_known_form_are_blotted_out(tmp_path: Path) -> None:
+    """Forms come from the table of the masker; a name of a field may hold one too."""
+    secret = "gl" + "pat-" + "Zx9Qw3Er7Ty1Ui5Op2As"
+    lines = [json.loads(line) for line in RECORDED[:40]]
+    lines[5]["metadata"] = {f"token {secret}": "x"}
+    journal = run_with(tmp_path, [json.dumps(line).encode() + b"\n" for line in lines], f"my token is {secret}")
+
+    said, found = export(journal, tmp_path / "run.html", "all")
+
+    assert secret.encode() not in found
+    assert "secrets blotted out" in said
+
+
+def test_names_of_agents_are_no_markup(tmp_path: Path) -> None:
+    """A journal may say anything: the page of a file has no elements but its own."""
+    strange = '"><meta http-equiv="refresh" content="0;url=//evil.example">'
+    lines = [json.loads(line) for line in RECORDED]
+    renamed = next(line["actor"] for line in lines if line.get("ev") == "agent.defined")
+    lines = [{**line, "actor": strange} if line.get("actor") == renamed else line for line in lines]
+    journal = run_with(tmp_path, [json.dumps(line).encode() + b"\n" for line in lines], "hello")
+
+    export(journal, tmp_path / "run.html", "all")
+
+    content = (tmp_path / "run.html").read_bytes()
+    assert strange.encode() not in content
+    assert f'data-part="talk-{html.escape(strange)}"'.encode() in content
 
 
 def test_the_same_run_gives_the_same_bytes_and_the_policy_names_its_own_script(tmp_path: Path) -> None:
