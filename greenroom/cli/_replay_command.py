@@ -111,11 +111,11 @@ def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: Repla
     if is_page:
         return _show_page(run, flags, asked)
     if port is not None:
-        raise UsageError("--port is that of a page; say --page, or leave out --port")
+        raise UsageError("--port needs --page; leave out --port, or add --page")
     if flags.export is ExportFormat.HTML:
         return _export_html(run, flags, asked)
     if content is not None:
-        raise UsageError("--content is for --export html; say that, or leave out --content")
+        raise UsageError("--content needs --export html; leave out --content, or add --export html")
     from greenroom.replay import ReplayOptions, show_replay
 
     return EXIT_SAME if show_replay(ReplayOptions(run=run, **asked)) else EXIT_DIFFERENT
@@ -124,7 +124,7 @@ def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: Repla
 def _show_page(run: str, flags: ReplayFlags, asked: dict[str, Any]) -> int:
     _refuse_others(asked, "--page shows", taken={"at", "runs"})
     if flags.content is not None:
-        raise UsageError("--content is for --export html; leave it out")
+        raise UsageError("--page cannot be combined with --content; leave out --content")
     from greenroom.replay import problem_facts
     from greenroom.web import show_page
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -12,7 +13,7 @@ from greenroom.session import SessionBegan
 from greenroom.trace import JOURNAL, LockState, RunIndex, has_ended, read_end, read_lock
 
 MAX_RUNS: Final = 100
-"""Runs that are listed: the latest."""
+"""Maximum number of runs that are listed."""
 _LAST: Final = 50
 """Events at the end of a run that say whether it has ended."""
 
@@ -36,10 +37,11 @@ class RunList:
         return self._journals().get(run)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return what there is to say of each run: those that go on first, then the latest. It blocks."""
-        rows = [row for run, journal in self._journals().items() if (row := _row(run, journal)) is not None]
-        rows.sort(key=lambda row: str(row["started"]), reverse=True)
-        return sorted(rows[:MAX_RUNS], key=lambda row: row["standing"] != "running")
+        """Return what there is to say of the runs that were written last: those that go on first, then the latest. It blocks."""
+        latest = sorted(self._journals().items(), key=lambda item: _written_s(item[1]), reverse=True)
+        readable = (row for run, journal in latest if (row := _row(run, journal)) is not None)
+        rows = sorted(islice(readable, MAX_RUNS), key=lambda row: str(row["started"]), reverse=True)
+        return sorted(rows, key=lambda row: row["standing"] != "running")
 
     def _journals(self) -> Mapping[str, Path]:
         found: dict[str, Path] = {}
@@ -50,6 +52,14 @@ class RunList:
                 names = []
             found = {name: self._runs / name / JOURNAL for name in names}
         return {**found, self.named: self._journal}
+
+
+def _written_s(journal: Path) -> float:
+    """Return when a journal was written last, in seconds of the epoch; 0 if it does not exist."""
+    try:
+        return journal.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _row(run: str, journal: Path) -> dict[str, Any] | None:

@@ -94,7 +94,6 @@ class RunPage:
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return what a server has to serve. It blocks: the files are read once."""
         answers: dict[str, Callable[[Mapping[str, str]], object]] = {
-            "runs": lambda _: {"runs": self._runs.rows(), "named": self._runs.named},
             "events": lambda said: self._shown(said).events(_number(said, "from"), _number(said, "to")),
             "moment": lambda said: self._shown(said).moment(_number(said, "at"), said.get("actor", "")),
             "mailbox": lambda said: self._shown(said).mailbox(said.get("actor", ""), _number(said, "at")),
@@ -107,6 +106,7 @@ class RunPage:
                 Resource(path=DATA_PATH + name, answer=partial(self._answer, answer), judge=judge)
                 for name, answer in answers.items()
             ),
+            Resource(path=DATA_PATH + "runs", answer=self._list_runs, judge=judge),
             Resource(path=DATA_PATH + "findings", answer=self._findings, judge=judge),
             Resource(path=DATA_PATH + "search", answer=self._search, judge=judge),
             Upgrade(
@@ -170,14 +170,21 @@ class RunPage:
         begin = _number(said, "from") if "from" in said else None
         return self._shown(said).talk(said.get("actor", ""), begin, _seconds(said, "t"))
 
+    async def _list_runs(self, _: Request) -> Response:
+        """Answer with the runs of the folder; they are read in a thread."""
+        rows = await self._blocking.run(self._runs.rows)
+        return Response(body=as_json({"runs": rows, "named": self._runs.named}), content_type=_JSON)
+
     async def _findings(self, request: Request) -> Response:
         """Answer with the problems of a run; they are looked for in a thread, once for each length of it."""
-        run = _said(request).get("run", "")
         try:
+            run = _said(request).get("run", "")
             shown = self._run(run)
             count = len(shown.index)
             known = self._problems.get(run)
-            if known is None or known[0] != count:
+            if count > MAX_CHECKED:
+                known = count, _too_many()
+            elif known is None or known[0] != count:
                 known = count, await self._blocking.run(self._look_for_problems, run)
                 self._problems[run] = known
         except (_Bad, JournalError) as error:
@@ -190,14 +197,14 @@ class RunPage:
             raise _Bad(status=404, why="no such run")
         text = read_journal(journal, EVENTS)
         if len(text.entries) > MAX_CHECKED:
-            return as_json({"problems": [], "why": f"more than {MAX_CHECKED:,} events: use greenroom replay --check"})
+            return _too_many()
         return as_json({"problems": problems_in(text, journal.parent, self._find_problems), "why": ""})
 
     async def _search(self, request: Request) -> Response:
         """Answer with the positions of the events whose lines hold all words, at most 5,000 of them."""
-        said = _said(request)
-        words = [word.lower() for word in said.get("words", "").split()]
         try:
+            said = _said(request)
+            words = [word.lower() for word in said.get("words", "").split()]
             shown = self._shown(said)
             found: list[int] = []
             for begin in range(0, len(shown.index), 1_000):
@@ -231,6 +238,10 @@ class RunPage:
             self._viewers[run] -= 1
 
 
+def _too_many() -> bytes:
+    return as_json({"problems": [], "why": f"more than {MAX_CHECKED:,} events: use greenroom replay --check"})
+
+
 def problems_in(text: JournalText, folder: Path, find_problems: FindProblems) -> Sequence[Mapping[str, Any]]:
     """Return the problems of a run; of one whose events hold invalid values, that as the only one."""
     try:
@@ -261,7 +272,7 @@ async def _send_rows(connection: Connection, shown: ShownRun, has: dict[str, int
         news = shown.news
         head, body = shown.pack(has, max_rows=MAX_ROWS)
         facts = shown.facts()
-        if body or facts != sent:
+        if body or facts != sent or any(part["items"] for part in head["lists"].values()):
             sent = facts
             text = as_json({**head, "run": facts})
             text += b" " * (-(len(text) + 4) % _ALIGNED_BYTES)
@@ -287,7 +298,10 @@ def _greeting(message: str | bytes) -> tuple[str, dict[str, int]]:
 
 
 def _said(request: Request) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(request.query, max_num_fields=20).items()}
+    try:
+        return {name: values[0] for name, values in parse_qs(request.query, max_num_fields=20).items()}
+    except ValueError as error:
+        raise _Bad(status=400, why=f"the query of the address is invalid: {error}") from None
 
 
 def _number(said: Mapping[str, str], name: str) -> int:

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -14,8 +15,10 @@ import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_stream
 
 from greenroom.session import EVENTS, FOLDS
-from greenroom.trace import fold, read_journal
+from greenroom.trace import RunIndex, fold, read_journal
+from greenroom.web import _run_list, _run_page
 from greenroom.web._run_page import PROTOCOL, OpenedPage
+from greenroom.web._shown_run import ShownRun
 from tests.trace.unpacked import Unpacked, sections_of
 from tests.web.plain_requests import get
 from tests.web.recorded_run import RECORDED, RUN, make_run, open_recorded_page
@@ -238,3 +241,52 @@ async def test_a_run_that_is_removed_or_cut_while_it_is_shown_is_told_and_the_ne
                     while (await receive_rows(socket, held))["standing"] != standing:
                         pass
         assert (await ask(page, "runs"))[0] == 200
+
+
+@pytest.mark.usefixtures("autojump_clock")
+async def test_all_rows_of_lists_come_if_they_are_more_than_the_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message holds a part of each table and list; the longest decides when all is sent."""
+    monkeypatch.setattr(_run_page, "MAX_ROWS", 50)
+    journal = make_run(tmp_path, RECORDED[:101])
+    shown = ShownRun(journal)
+    shown.read_all()
+    assert shown._world.columns is not None
+    cards = shown._world.columns.cards
+    cards += cards * 30
+    sent: list[Any] = []
+
+    async def send(message: bytes | str) -> None:
+        assert isinstance(message, bytes)
+        length = int.from_bytes(message[:4], "little")
+        sent.extend(json.loads(message[4 : 4 + length])["lists"]["cards"]["items"])
+
+    connection: Any = SimpleNamespace(send=send)
+    with trio.move_on_after(5):
+        await _run_page._send_rows(connection, shown, {})
+    shown.close()
+
+    assert len(sent) == len(cards) > 101
+
+
+def test_runs_are_listed_latest_first_and_only_so_many_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_run_list, "MAX_RUNS", 2)
+    journals = [make_run(tmp_path, RECORDED[:5], run=f"20261120-22510{number}-aaaaaa") for number in range(4)]
+    read: list[str] = []
+
+    def reading(path: Path, events: Any) -> RunIndex:
+        read.append(path.parent.name)
+        return RunIndex(path, events)
+
+    monkeypatch.setattr(_run_list, "RunIndex", reading)
+    rows = _run_list.RunList(journals[3], tmp_path).rows()
+
+    assert [row["run"] for row in rows] == read == [journals[3].parent.name, journals[2].parent.name]
+
+
+async def test_too_many_fields_are_a_bad_request(tmp_path: Path) -> None:
+    async with open_recorded_page(make_run(tmp_path)) as page:
+        assert (await ask(page, "events?" + "&".join(f"x{number}=1" for number in range(30))))[0] == 400
