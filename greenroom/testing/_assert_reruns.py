@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from greenroom.reruns import Program, report_of, rerun
+
+
+@final
+class RerunDiffers(AssertionError):
+    """A recorded run was done again and differs; apart from assertions of the program itself."""
 
 
 def assert_reruns(run: Path | str, program: Program, **opening: Any) -> None:
@@ -25,4 +30,4 @@ def assert_reruns(run: Path | str, program: Program, **opening: Any) -> None:
     with tempfile.TemporaryDirectory(prefix="greenroom-") as folder:
         again = rerun(run, program, runs=folder, **opening)
     if not again.is_equal:
-        raise AssertionError(f"the re-run of {Path(run).name} is not equal\n{report_of(again)}")
+        raise RerunDiffers(f"the re-run of {Path(run).name} is not equal\n{report_of(again)}")

@@ -9,8 +9,10 @@ failure showed.
     @pytest.mark.reruns("histories/*.run", main=LEAD)
     async def test_the_team_works_as_recorded(recorded_session: Session) -> None: ...
 
-`@pytest.mark.reruns` does recorded runs again with the test as their program. Rule 1: loaded at the start of every pytest session, it imports nothing but pytest until a marked test
-runs. Rule 2: a marked test is a plain function for everybody else, so no other plugin runs it on a loop of its own.
+`@pytest.mark.reruns` does recorded runs again with the test as their program.
+
+Rule 1: loaded at the start of every pytest session, it imports nothing but pytest until a marked test runs. Rule 2: a marked
+test is a plain function for everybody else, so no other plugin runs it on a loop of its own.
 PYTEST_DONT_REWRITE
 """
 
@@ -88,7 +90,7 @@ def _rerunning(item: pytest.Function, function: Callable[..., Any], mark: pytest
     @functools.wraps(function)
     def do_again(**arguments: Any) -> None:
         __tracebackhide__ = True
-        from greenroom.testing._assert_reruns import assert_reruns
+        from greenroom.testing._assert_reruns import RerunDiffers, assert_reruns
 
         async def program(session: Session) -> None:
             given = {name: session if value is THIS_RUN else value for name, value in arguments.items()}
@@ -101,7 +103,7 @@ def _rerunning(item: pytest.Function, function: Callable[..., Any], mark: pytest
         for run in found:
             try:
                 assert_reruns(run, program, **mark.kwargs)
-            except AssertionError as error:
+            except RerunDiffers as error:
                 pytest.fail(str(error), pytrace=False)
 
     return do_again

@@ -47,6 +47,11 @@ async def test_equal(recorded_session):
 async def test_different(recorded_session):
     await recorded_session.run("Start.")
 
+@pytest.mark.reruns("histories/*.run")
+async def test_asserting(recorded_session):
+    answer = await recorded_session.run("Begin.")
+    assert answer.text == "There are two."
+
 @pytest.mark.reruns("nowhere/*.run")
 async def test_none(recorded_session):
     pass
@@ -69,6 +74,8 @@ def test_the_mark_does_each_run_again_with_the_test_as_its_program(run: Path, tm
             "*now *'Start.'*",
             "*no recorded run matches 'nowhere/*",
             "PASSED test_team.py::test_equal",
-            "*2 failed, 1 passed*",
+            '>*assert answer.text == "There are two."',
+            "E*assert 'There is one.' == 'There are two.'",
+            "*3 failed, 1 passed*",
         ]
     )
