@@ -29,6 +29,8 @@ PATIENCE_S: Final = 5.0
 """Seconds of the run's clock beyond its recorded time for which timers may still lead to a missing message."""
 TINY_S: Final = 1e-6
 """The smallest step of the clock: a deadline that has passed is handled in the next settling."""
+THREAD_S: Final = 0.002
+"""Seconds, of the machine's clock, between two looks at threads that work."""
 
 
 @final
@@ -132,10 +134,13 @@ class Conductor:
         self.scope.cancel(why)
 
     async def run(self) -> None:
-        """Conduct, until cancelled."""
+        """Conduct, until cancelled. While a thread of the program works, nothing comes next."""
+        threads = trio.to_thread.current_default_thread_limiter()
         while True:
             await trio.testing.wait_all_tasks_blocked()
-            if not self._settle():
+            if threads.borrowed_tokens:
+                await trio.testing.wait_all_tasks_blocked(THREAD_S)
+            elif not self._settle():
                 self._step()
 
     def _settle(self) -> bool:

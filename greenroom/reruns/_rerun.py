@@ -57,7 +57,8 @@ def rerun(
 ) -> Rerun:
     """Do a recorded session again, and return the first difference.
 
-    It runs Trio itself, in virtual time: nothing waits. Results of tools and answers of models come from the record.
+    It runs Trio itself, in virtual time: it waits for threads of the program, such as those of `trio.Path`, and for nothing else
+    of the program's own, such as a connection. Results of tools and answers of models come from the record.
 
     Args:
         run: A run folder that was recorded with `record: effects`.

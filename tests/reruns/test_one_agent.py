@@ -6,10 +6,12 @@ import json
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from greenroom import rerun, tool
 from greenroom.core import UsageError
@@ -224,3 +226,30 @@ def test_folders_are_mapped_as_whole_names(text: str, mapped: str) -> None:
     folders = FolderMap([("/old/run", "/new/run")])
     assert folders.to_now(text) == mapped
     assert folders.to_recorded(mapped) == text
+
+
+def test_a_thread_of_the_program_is_waited_for(tmp_path: Path) -> None:
+    is_read = threading.Event()
+
+    async def program(session: Session) -> None:
+        await session.run("Begin.")
+        await trio.to_thread.run_sync(is_read.wait, 5)
+        await session.run("And again.")
+
+    async def record() -> Path:
+        async with open_session(
+            model=PlaybookModel({"main": lambda _: "Done."}),
+            cwd=tmp_path,
+            runs=tmp_path / "runs",
+            settings={"record": "effects"},
+            ports=virtual_ports(),
+        ) as session:
+            is_read.set()
+            await program(session)
+        return session.run_folder
+
+    run = run_virtual(record).result
+    is_read.clear()
+    threading.Timer(0.05, is_read.set).start()
+
+    assert rerun(run, program).difference is None
