@@ -11,7 +11,7 @@ import attrs
 
 from greenroom.actors import ActorCreated
 from greenroom.agents.events import AgentSpoke, ModelBegan
-from greenroom.core import JournalError, UsageError
+from greenroom.core import JournalError, UsageError, is_session_id
 from greenroom.effects import EffectRecord, Step, read_effects
 from greenroom.mailbox import MessageLeased, MessagePut
 from greenroom.models.recordings import ModelRecording, read_recording
@@ -62,6 +62,8 @@ def read_run(folder: Path) -> RecordedRun:
     began = next((entry.event for entry in journal.entries if isinstance(entry.event, SessionBegan)), None)
     if began is None or journal.header.started is None:
         raise UsageError(f"the journal of {folder.name} is not that of a session")
+    if not is_session_id(began.session):  # it names the folder of the re-run
+        raise UsageError(f"the journal of {folder.name} is damaged: {began.session!r} is not the id of a session")
     return RecordedRun(
         folder=folder,
         name=began.session,

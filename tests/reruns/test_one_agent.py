@@ -153,6 +153,17 @@ def test_a_damaged_record_is_refused_with_its_line(run: Path) -> None:
         rerun(run, asking("Begin."))
 
 
+def test_a_run_whose_journal_names_another_place_is_refused(run: Path, tmp_path: Path) -> None:
+    """A run may come from anybody: its id becomes the name of a folder."""
+    journal = run / "journal.jsonl"
+    journal.write_text(journal.read_text().replace(f'"session":"{run.name}"', '"session":"../../../../elsewhere"'))
+    assert "elsewhere" in journal.read_text()
+    with pytest.raises(UsageError, match="not the id of a session"):
+        rerun(run, asking("Begin."))
+    assert not (tmp_path / "elsewhere").exists()
+    assert not list(tmp_path.rglob("elsewhere"))
+
+
 def test_a_run_that_was_resumed_behind_a_torn_line_is_refused_as_resumed(run: Path) -> None:
     content = (run / "effects.jsonl").read_bytes().lstrip()
     head = content.splitlines()[0]
