@@ -2,7 +2,7 @@
 
 Rule 1: it loads nothing, and runs nothing but the page's own script: its policy names them by their hashes. Rule 2: the same run gives the
 same bytes. Rule 3: with `none` it holds no field with words and no conversation, with `short` at most 160 characters of each. Secrets of
-known forms, and the values of variables that hold some, are blotted out and counted.
+known forms, and the values of variables that hold some, are masked and counted.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Content(StrEnum):
 
 
 @final
-class Blotter:
-    """What is written into a file: secrets are stars, and words are cut or left out.
+class Redaction:
+    """The rules of what a file holds: secrets are masked with stars, and texts are cut or left out.
 
     Attributes:
-        count: Number of secrets that were blotted out.
+        count: Number of secrets that were masked.
     """
 
     def __init__(self, content: Content, environ: Mapping[str, str]) -> None:
@@ -127,11 +127,11 @@ def export_html(run: str, *, runs: Path | None, output: Path, content: str, find
     if output.exists() and output.samefile(journal):
         raise UsageError(f"--output {output}: that is the journal itself")
     wanted = Content(content)
-    blotter = Blotter(wanted, os.environ)
+    redaction = Redaction(wanted, os.environ)
     shown = ShownRun(journal)
     try:
         shown.read_all()
-        parts = b"".join(_file(shown, journal, blotter, wanted, find_problems))
+        parts = b"".join(_file(shown, journal, redaction, wanted, find_problems))
     finally:
         shown.close()
     beside = output.with_name(f".{output.name}.{os.getpid()}.part")
@@ -146,12 +146,12 @@ def export_html(run: str, *, runs: Path | None, output: Path, content: str, find
         Content.SHORT: f"texts of at most {SHORT_CHARS} characters",
         Content.ALL: "all texts and conversations",
     }[wanted]
-    blotted = f"; {blotter.count} secrets blotted out" if blotter.count else ""
-    return f"{output}: {len(shown.index):,} events, {held}{blotted}; open it in a browser"
+    masked = f"; {redaction.count} secrets masked" if redaction.count else ""
+    return f"{output}: {len(shown.index):,} events, {held}{masked}; open it in a browser"
 
 
 def _file(
-    shown: ShownRun, journal: Path, blotter: Blotter, content: Content, find_problems: FindProblems
+    shown: ShownRun, journal: Path, redaction: Redaction, content: Content, find_problems: FindProblems
 ) -> Iterator[bytes]:
     script, style = (text.encode() for text in bundled("run"))
     policy = (
@@ -170,29 +170,29 @@ def _file(
         + b'<div id="app"><p class="loading" role="status">Reading the run...</p></div>\n'
     )
     yield b"<noscript>This page needs JavaScript.</noscript>\n"
-    yield _part("columns", _columns(shown, blotter, content))
+    yield _part("columns", _columns(shown, redaction, content))
     for begin in range(0, len(shown.index), BLOCK):
-        lines = [blotter.event(raw) for raw in shown.index.raw_events(begin, begin + BLOCK)]
+        lines = [redaction.event(raw) for raw in shown.index.raw_events(begin, begin + BLOCK)]
         yield _part(f"events-{begin // BLOCK}", as_json(lines))
     yield _part("mail", as_json(_mail(shown)))
-    yield _part("findings", as_json({"problems": _problems(journal, blotter, find_problems), "why": ""}))
+    yield _part("findings", as_json({"problems": _problems(journal, redaction, find_problems), "why": ""}))
     if content is not Content.NONE:
         for actor in shown.agents():
-            yield _part(f"talk-{actor}", as_json(_talk(shown, actor, blotter)))
+            yield _part(f"talk-{actor}", as_json(_talk(shown, actor, redaction)))
     yield b"<script>" + script + b"</script>\n</body>\n</html>\n"
 
 
-def _columns(shown: ShownRun, blotter: Blotter, content: Content) -> bytes:
+def _columns(shown: ShownRun, redaction: Redaction, content: Content) -> bytes:
     head, body = shown.pack({}, max_rows=sys.maxsize)
     lists = head["lists"]
-    lists["cards"]["items"] = [(number, blotter.fields(card)) for number, card in lists["cards"]["items"]]
+    lists["cards"]["items"] = [(number, redaction.fields(card)) for number, card in lists["cards"]["items"]]
     lists["patches"]["items"] = [
-        (position, (section, subject, blotter.fields(fields)))
+        (position, (section, subject, redaction.fields(fields)))
         for position, (section, subject, fields) in lists["patches"]["items"]
     ]
     facts = {**shown.facts(), "content": content, "block": BLOCK}
     words = {name: facts.get(name) or "" for name in ("title", "cwd", "damage")}
-    facts |= dict.fromkeys(words, "") if content is Content.NONE else blotter.fields(words) or {}
+    facts |= dict.fromkeys(words, "") if content is Content.NONE else redaction.fields(words) or {}
     text = as_json({**head, "run": facts})
     text += b" " * (-(len(text) + 4) % 8)
     return len(text).to_bytes(4, "little") + text + body
@@ -212,30 +212,30 @@ def _mail(shown: ShownRun) -> list[Any]:
     ]
 
 
-def _problems(journal: Path, blotter: Blotter, find_problems: FindProblems) -> Sequence[Mapping[str, Any]]:
+def _problems(journal: Path, redaction: Redaction, find_problems: FindProblems) -> Sequence[Mapping[str, Any]]:
     try:
         found = problems_in(read_journal(journal, EVENTS), journal.parent, find_problems)
     except JournalError:  # damaged: what is whole was read, and the damage is told
         return []
-    texts = [blotter.fields({"text": problem["text"]}) or {"text": "(its text is left out)"} for problem in found]
+    texts = [redaction.fields({"text": problem["text"]}) or {"text": "(its text is left out)"} for problem in found]
     return [{**problem, **text} for problem, text in zip(found, texts, strict=True)]
 
 
-def _talk(shown: ShownRun, actor: str, blotter: Blotter) -> dict[str, Any]:
+def _talk(shown: ShownRun, actor: str, redaction: Redaction) -> dict[str, Any]:
     lines: list[Any] = []
     while True:
         answer = shown.talk(actor, len(lines), 0.0)
         lines += answer["lines"]
         if len(answer["lines"]) < MAX_LINES:
-            return {"lines": [_said(line, blotter) for line in lines], "why": answer.get("why", "")}
+            return {"lines": [_said(line, redaction) for line in lines], "why": answer.get("why", "")}
 
 
-def _said(line: Mapping[str, Any], blotter: Blotter) -> dict[str, Any]:
+def _said(line: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
     kept = ("timestamp", "origin", "notices", "isCompactSummary", "damaged")
     message = line.get("message")
     said: dict[str, Any] = {name: line[name] for name in kept if name in line}
     if isinstance(message, Mapping):
-        said["message"] = {"role": message.get("role"), "content": blotter.value(message.get("content"))}
+        said["message"] = {"role": message.get("role"), "content": redaction.value(message.get("content"))}
     return said
 
 

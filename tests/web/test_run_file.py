@@ -105,7 +105,7 @@ def test_long_texts_are_cut_in_a_short_file(tmp_path: Path) -> None:
     assert NEEDLE.encode() in export(journal, tmp_path / "run.html", "all")[1]
 
 
-def test_secrets_are_blotted_out_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_masked_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_TOKEN", "abcd-1234-efgh")
     secrets = (*KEYS, "abcd-1234-efgh")
     journal = run_with(tmp_path, RECORDED[:40], " and ".join(secrets))
@@ -114,10 +114,10 @@ def test_secrets_are_blotted_out_and_counted(tmp_path: Path, monkeypatch: pytest
 
     assert [secret for secret in secrets if secret.encode() in found] == []
     assert [secret for secret in secrets if json.dumps(secret)[1:-1].encode() in found] == []
-    assert "secrets blotted out" in said
+    assert "secrets masked" in said
 
 
-def test_secrets_of_every_known_form_are_blotted_out(tmp_path: Path) -> None:
+def test_secrets_of_every_known_form_are_masked(tmp_path: Path) -> None:
     """Forms come from the table of the masker; a name of a field may hold one too."""
     secret = "gl" + "pat-" + "Zx9Qw3Er7Ty1Ui5Op2As"
     lines = [json.loads(line) for line in RECORDED[:40]]
@@ -127,7 +127,7 @@ def test_secrets_of_every_known_form_are_blotted_out(tmp_path: Path) -> None:
     said, found = export(journal, tmp_path / "run.html", "all")
 
     assert secret.encode() not in found
-    assert "secrets blotted out" in said
+    assert "secrets masked" in said
 
 
 def test_names_of_agents_are_no_markup(tmp_path: Path) -> None:
