@@ -1,4 +1,4 @@
-"""Record of all that a run took from outside of its own code; and the order of a record, enforced when a run is done again."""
+"""Results from outside of a run, recorded or served from a record, and the recorded order of messages."""
 
 from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 

@@ -179,7 +179,14 @@ class Conductor:
             self.was_cut = True
             self._end("the record ends here")
         elif missing is None:
-            self.note(Difference(agent="", what="the program", cause="order", detail="it waits for nothing on record"))
+            self.note(
+                Difference(
+                    agent="",
+                    what="the program",
+                    cause="order",
+                    detail="nothing can run, and nothing on record is left to wait for",
+                )
+            )
         else:
             self.note(_absent(*missing))
 
@@ -245,10 +252,10 @@ class EffectReplay:
         return effect.got
 
     def note(self, of: str, agent: str, key: str, asked: Mapping[str, Any], got: Mapping[str, Any]) -> None:
-        """Do nothing: what is served is on record."""
+        """Do nothing: a served result is on record."""
 
     def reading(self, of: str, owner: str, value: float) -> float:
-        """Return the next recorded value of that owner; behind the last, the one that was read now."""
+        """Return the next recorded value of that owner; after the last one, `value`."""
         left = self._readings.get((of, owner))
         return left.popleft() if left else value
 

@@ -35,7 +35,7 @@ class Effects(Protocol):
         ...
 
     def reading(self, of: str, owner: str, value: float) -> float:
-        """Return what is used in place of a value that was just read, such as the time; it is recorded or comes from the record.
+        """Record a value that was just read, such as the time, and return it; in a re-run, return the recorded one.
 
         Args:
             of: What was read: `wall`, seconds since 1970; or `took`, milliseconds.
@@ -45,5 +45,5 @@ class Effects(Protocol):
         ...
 
     async def wait_edge(self, actor: str) -> None:
-        """Return when the actor may look into its mailbox: all messages that the record has before that are there."""
+        """Return when the actor may read its mailbox: when all messages that the record has before this step have been put."""
         ...

@@ -21,15 +21,15 @@ RANDOM_SCOPE: Final[ContextVar[str]] = ContextVar("greenroom_random_scope", defa
 
 
 SHARED: Final = "/"
-"""How a scope begins that has one stream, whichever actor draws."""
+"""Prefix of a scope that all actors share."""
 
 
 @contextmanager
 def drawing_apart(scope: str) -> Iterator[None]:
-    """Draw from a stream of its own in the block, so that what follows draws the same whether the block is run or not.
+    """Draw ids and numbers of the block from a separate stream: code after it draws the same, whether the block runs or not.
 
     Args:
-        scope: The part of the actor's work; with `/` in front, one of the session that whoever comes first does.
+        scope: The part of the actor's work. All actors share a scope that begins with `/`.
     """
     before = RANDOM_SCOPE.set(scope)
     try:
@@ -67,7 +67,7 @@ class RecordedClock:
 
 
 def plain_clock(clock: Clock) -> Clock:
-    """Return a clock whose readings are not recorded: for what models never read."""
+    """Return a clock whose readings are not recorded: for times that no model reads."""
     return clock.inner if isinstance(clock, RecordedClock) else clock
 
 

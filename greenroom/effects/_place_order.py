@@ -17,7 +17,7 @@ from greenroom.core import CLASS, FIELDS, SEQ, Event, Record, field_names
 from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Mailbox, MessageLeased, MessagePut
 from greenroom.waiting import ReplySlot
 
-What: TypeAlias = Literal["put", "lease", "request", "end"]
+StepKind: TypeAlias = Literal["put", "lease", "request", "end"]
 Label: TypeAlias = tuple[str, str]
 """Sender and type of a message."""
 
@@ -28,11 +28,11 @@ class Step:
     """One entry of an owner's recorded sequence."""
 
     seq: int
-    what: What
+    what: StepKind
     label: Label = ("", "")
 
     def __str__(self) -> str:
-        words = {"lease": "a message that it took", "request": "a model request", "end": "the end of a turn"}
+        words = {"lease": "the lease of a message", "request": "a model request", "end": "the end of a turn"}
         sender, kind = self.label
         return words.get(self.what) or f"a message {kind} from {sender or 'the program'}"
 
@@ -86,7 +86,7 @@ class OwnerOrder:
             self._position += 1
             self._left[label] -= 1
 
-    def pass_step(self, what: What) -> None:
+    def pass_step(self, what: StepKind) -> None:
         """Note a step of the owner."""
         step = self.next
         if step is not None and step.what == what:
@@ -103,7 +103,7 @@ class OwnerOrder:
         return None
 
     def lift(self) -> None:
-        """Enforce nothing any more."""
+        """Stop enforcing the order."""
         self._position = len(self._steps)
         self._left.clear()
 
@@ -219,7 +219,7 @@ class OrderedMailbox(Mailbox[Any]):
         return super().newest(lane) if self._unplaced is None else self._unplaced
 
     def take(self, among: frozenset[Lane] | None = None) -> Envelope[Any] | None:
-        """Lease the next message; None while one that the record has before that has not been put."""
+        """Lease the next message; None while an earlier message of the record has not been put."""
         return None if self._own is not None and self._own.expects_message else super().take(among)
 
     def withdraw(self, envelope: Envelope[Any], *, is_known: bool = False, parent: int = 0) -> bool:

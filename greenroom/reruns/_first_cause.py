@@ -39,23 +39,23 @@ def _cause(
     part: str, index: str | None, block: str | None, difference: Difference, asked: Mapping[str, Any]
 ) -> tuple[str, str]:
     if part in _BY_PART:
-        return _BY_PART[part], f"the agent's {part} is another one"
+        return _BY_PART[part], f"the agent's {part} has changed"
     if part == "system":
-        return _cause_in_text(difference, otherwise="definition", detail="the system prompt is another one")
+        return _cause_in_text(difference, otherwise="definition", detail="the system prompt has changed")
     if part == "tools":
         return _cause_in_tools(index, difference, asked)
     if part == "messages" and index is not None:
         return _cause_in_messages(int(index), block, difference, asked.get("messages", ()))
-    return "code", f"the request's {part} is another one, and nothing before it differs"
+    return "code", f"the request's {part} has changed, and nothing before it differs"
 
 
 def _cause_in_tools(index: str | None, difference: Difference, asked: Mapping[str, Any]) -> tuple[str, str]:
     tools = asked.get("tools", ())
     name = tools[int(index)]["name"] if index is not None and int(index) < len(tools) else ""
     if name == "Skill" and difference.where.endswith(".description"):
-        return "skill", "the list of skills is another one"
+        return "skill", "the list of skills has changed"
     if name == "Agent" and difference.where.endswith(".description"):
-        return "definition", "the list of agents is another one"
+        return "definition", "the list of agents has changed"
     return "tool list or schema", f"of the tool {name}" if name else "a tool is missing"
 
 
@@ -72,7 +72,7 @@ def _cause_in_messages(
         return "tool result", f"of the call {call} of {name or 'a tool'}"
     for text in (difference.recorded, difference.now):
         if isinstance(text, str) and any(mark in text for mark in _MAIL):
-            return "mail", "a message that the agent read is another one"
+            return "mail", "a message that the agent read has changed"
     return _cause_in_text(difference, otherwise="code", detail="the same inputs gave another request")
 
 

@@ -22,4 +22,4 @@ def test_the_recorded_run_of_the_page_is_a_test(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
 
     assert "  now       'You read notes and translate them." in done.stdout, done.stdout
-    assert "  cause     definition: the system prompt is another one" in done.stdout
+    assert "  cause     definition: the system prompt has changed" in done.stdout

@@ -10,14 +10,14 @@ import trio.testing
 from greenroom.agents.events import AgentSpoke, ModelBegan
 from greenroom.core import Recorder
 from greenroom.effects import Conductor, OrderedMailbox, PlaceOrder, Step
-from greenroom.effects._place_order import What
+from greenroom.effects._place_order import StepKind
 from greenroom.mailbox import Delivery, Lane
 from greenroom.testing import run_virtual
 
 OWNER = "a1"
 
 
-def opened(*recorded: tuple[What, str]) -> tuple[OrderedMailbox, PlaceOrder, Recorder]:
+def opened(*recorded: tuple[StepKind, str]) -> tuple[OrderedMailbox, PlaceOrder, Recorder]:
     """Return a mailbox whose record has these steps: puts by the type of their message, and steps of the owner."""
     steps = [Step(seq=number, what=what, label=("", kind)) for number, (what, kind) in enumerate(recorded, 1)]
     order = PlaceOrder({OWNER: steps}, request=ModelBegan, end=AgentSpoke)

@@ -53,7 +53,7 @@ class RunEffects:
         return isinstance(plain_clock(self.ports.clock), SystemClock)
 
     def drawing_once(self, name: str) -> AbstractContextManager[None]:
-        """Return a block for what whoever comes first does for the session: its ids are the same, whoever that is."""
+        """Return a block whose ids do not depend on the actor that runs it: for work that the first actor does for all."""
         return drawing_apart(f"/{name}")
 
 
