@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from greenroom.reruns import print_rerun, rerun
 from greenroom.swarm import recorded_swarm
-from greenroom.trace import find_run, prepare_runs_folder
+from greenroom.trace import find_run, runs_folder
 
 
 def rerun_command(
@@ -31,7 +31,7 @@ def rerun_command(
     runs
         The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
     """
-    place = prepare_runs_folder(runs)
+    place = runs_folder(runs)
     folder = find_run(run, place).parent
     program, opening = recorded_swarm(str(folder), place)
     return print_rerun(rerun(folder, program, **opening), is_json=json)

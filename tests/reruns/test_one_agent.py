@@ -78,7 +78,7 @@ def test_nothing_gets_out_of_a_rerun(run: Path) -> None:
         again = rerun(run, asking("Begin."))
         found = [each for each in seen if each != "open /dev/null"]
         subprocess.run(["true"], check=True)  # the hook does hear of processes
-        assert seen != found or "subprocess.Popen" in seen
+        assert "subprocess.Popen" in seen
     finally:
         is_on[0] = False
 

@@ -39,3 +39,10 @@ def test_a_recorded_swarm_is_equal_and_another_team_is_not(tmp_path: Path) -> No
     beginning.unlink()
     other_session = run("rerun", "last", runs=runs)
     assert (other_session.returncode, "not a run of greenroom swarm" in other_session.stderr) == (2, True)
+
+
+def test_a_missing_run_is_a_mistake_and_makes_no_folder(tmp_path: Path) -> None:
+    missing = run("rerun", "last", runs=tmp_path / "runs")
+
+    assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "runs").exists()
