@@ -82,5 +82,7 @@ export function stateWords(state) {
 
 /** Return the command that shows a moment in a terminal. */
 export function commandFor(run, seq) {
-  return `greenroom replay ${run} --at ${seq}`;
+  // A journal may give its run any name: it is one word for a shell.
+  const word = /^\w[\w-]*$/.test(run) ? run : `'${run.replace(/\p{Cc}/gu, "").replaceAll("'", "'\\''")}'`;
+  return `greenroom replay ${word} --at ${seq}`;
 }
