@@ -52,14 +52,19 @@ def read_run(folder: Path) -> RecordedRun:
         UsageError: It cannot be done again; the text says what is missing.
     """
     effects = read_effects(folder)
-    if effects.processes > 1:
-        raise UsageError(f"the run {folder.name} was resumed, and only runs of one process can be done again")
+    if "forked" in effects.head.surroundings:
+        raise UsageError(
+            f"the run {folder.name} was forked from another, and only whole conversations can be done again"
+        )
     model = read_recording(folder)
     try:
         journal = read_journal(folder / JOURNAL, EVENTS)
     except JournalError as error:
         raise UsageError(f"the journal of the run {folder.name} cannot be read: {error}") from error
-    began = next((entry.event for entry in journal.entries if isinstance(entry.event, SessionBegan)), None)
+    beginnings = [entry.event for entry in journal.entries if isinstance(entry.event, SessionBegan)]
+    if effects.processes > 1 or len(beginnings) > 1:
+        raise UsageError(f"the run {folder.name} was resumed, and only runs of one process can be done again")
+    began = beginnings[0] if beginnings else None
     if began is None or journal.header.started is None:
         raise UsageError(f"the journal of {folder.name} is not that of a session")
     if not is_session_id(began.session):  # it names the folder of the re-run

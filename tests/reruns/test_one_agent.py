@@ -17,7 +17,7 @@ from greenroom import rerun, tool
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.reruns._mapped_folders import FolderMap
-from greenroom.session import Session, open_session
+from greenroom.session import Fork, Session, open_session
 from greenroom.testing import run_virtual, virtual_ports
 from tests.reruns.recorded_team import asking, record_agent
 
@@ -264,3 +264,28 @@ def test_a_thread_of_the_program_is_waited_for(tmp_path: Path) -> None:
     threading.Timer(0.05, is_read.set).start()
 
     assert rerun(run, program).difference is None
+
+
+@pytest.mark.parametrize("is_fork", [False, True])
+def test_a_run_that_continues_another_is_refused(tmp_path: Path, is_fork: bool) -> None:
+    """Whether or not the earlier part was recorded: a re-run has no conversation to continue."""
+
+    async def record(resume: Path | Fork | None, **settings: str) -> Path:
+        async with open_session(
+            model=PlaybookModel({"main": lambda _: "Done."}),
+            cwd=tmp_path,
+            runs=tmp_path / "runs",
+            settings=settings,
+            ports=virtual_ports(seed=int(resume is not None)),
+            resume=resume,
+        ) as session:
+            await session.run("Begin.")
+        return session.run_folder
+
+    async def both() -> Path:
+        earlier = await record(None)
+        return await record(Fork(earlier) if is_fork else earlier, record="effects")
+
+    run = run_virtual(both).result
+    with pytest.raises(UsageError, match="was forked" if is_fork else "was resumed"):
+        rerun(run, asking("Begin."))

@@ -13,6 +13,8 @@ from greenroom.mailbox import Mailbox
 
 RUN_FOLDER: Final = "run_folder"
 GIT: Final = "git"
+FORKED: Final = "forked"
+"""Names of texts about a run's surroundings: its folder, the state of the repository, the run that it was forked from."""
 
 
 @final
