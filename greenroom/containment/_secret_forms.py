@@ -44,13 +44,15 @@ _KEY_HEAD: Final = (
     r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----\\n[A-Za-z0-9+/]{16}"
 )
 _NAME: Final = r"[\w.-]{0,40}(?:pass|pwd|secret|token|key|credential|cookie|jwt|dsn|auth|bearer)[\w.-]{0,40}"  # see `names_secret_value`
-COARSE_PATTERN: Final = (
+_COARSE: Final = (
     r"akia|asia|gh[pousr]_|github_pat_|gl(pat|dt|rt|ptt|cbt|oas)-|xox[a-z]-|hooks\.slack|k_live_|whsec_|aiza|gocspx-|sk-[a-z0-9]"
-    r"|pypi-ag|npm_|eyj|private key( block)?-----|://[^/ ]{1,170}@"
-    r"|(pass|pwd|secret|token|key|credential|cookie|jwt|dsn|auth|bearer)[\w.-]{0,40}[\"']?\]?\s*[:=]"
+    r"|pypi-ag|npm_|eyj|private key( block)?-----|://[^/ ]<+>@"
+    r"|(pass|pwd|secret|token|key|credential|cookie|jwt|dsn|auth|bearer)[\w.-]<*>[\"']?\]?\s*[:=]"
 )
-"""A pattern for Grep, upper or lower case, that every line with a secret matches; `find_secrets` judges such a line. Repetitions
-within it are bounded, so that a search takes time in proportion to the text."""
+COARSE_PATTERN: Final = _COARSE.replace("<+>", "+").replace("<*>", "*")
+"""A pattern for Grep, upper or lower case, that every line with a secret matches; `find_secrets` judges such a line."""
+# `re` needs quadratic time without the bounds, Grep needs many more states with them.
+_ANY: Final = re.compile(_COARSE.replace("<+>", "{1,170}").replace("<*>", "{0,40}"), re.IGNORECASE)
 
 _SERVICE: Final = {name: re.compile(pattern) for name, pattern in _SERVICES.items()}
 _PRIVATE: Final = re.compile(_KEY_HEAD)
@@ -173,7 +175,6 @@ def _masked_line(line: str) -> str:
     return line
 
 
-_ANY: Final = re.compile(COARSE_PATTERN, re.IGNORECASE)
 _KEY_BEGINS: Final = re.compile(r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY(?: BLOCK)?-----\s*$")
 _KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _KEY_IN_LINE: Final = re.compile(r"(?<=KEY-----\\n).*?(?=-----END|$)")
