@@ -38,17 +38,21 @@ _SERVICES: Final = {
     "JSON web token": r"\beyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{20}",
 }
 """Keys and tokens of well-known services, as Python and Grep both read them."""
-# Code that looks for such a line names it within another one.
+# Code that looks for such a line names it between two quotes.
 _KEY_HEAD: Final = (
-    r"^-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----$|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----\\n[A-Za-z0-9+/]{16}"
+    r"(?:^\s*|[\"'`])-----BEGIN (?:[A-Z]+ )?PRIVATE KEY(?: BLOCK)?-----$"
+    r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----\\n[A-Za-z0-9+/]{16}"
 )
-_LOGIN: Final = r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>]{1,60}:[^\s/@\"'<>]{3,100}@[\w.-]+"
 _NAME: Final = r"[\w.-]{0,40}(?:pass|pwd|secret|token|key|credential|cookie|jwt|dsn|auth|bearer)[\w.-]{0,40}"  # see `names_secret_value`
-COARSE_PATTERN: Final = (
-    r"akia|asia|gh[pousr]_|github_pat_|gl[a-z]+-|xox[a-z]-|hooks\.slack|k_live_|whsec_|aiza|gocspx-|sk-[a-z0-9]|pypi-ag|npm_|eyj"
-    r"|private key-----|://[^/ ]+@|(pass|pwd|secret|token|key|credential|cookie|jwt|dsn|auth|bearer)[a-z0-9_.-]*[\"']?\]? *[:=]"
+_COARSE: Final = (
+    r"akia|asia|gh[pousr]_|github_pat_|gl(pat|dt|rt|ptt|cbt|oas)-|xox[a-z]-|hooks\.slack|k_live_|whsec_|aiza|gocspx-|sk-[a-z0-9]"
+    r"|pypi-ag|npm_|eyj|private key( block)?-----|://[^/ ]<+>@"
+    r"|(pass|pwd|secret|token|key|credential|cookie|jwt|dsn|auth|bearer)[\w.-]<*>[\"']?\]?\s*[:=]"
 )
+COARSE_PATTERN: Final = _COARSE.replace("<+>", "+").replace("<*>", "*")
 """A pattern for Grep, upper or lower case, that every line with a secret matches; `find_secrets` judges such a line."""
+# `re` needs quadratic time without the bounds, Grep needs many more states with them.
+_ANY: Final = re.compile(_COARSE.replace("<+>", "{1,170}").replace("<*>", "{0,40}"), re.IGNORECASE)
 
 _SERVICE: Final = {name: re.compile(pattern) for name, pattern in _SERVICES.items()}
 _PRIVATE: Final = re.compile(_KEY_HEAD)
@@ -80,24 +84,9 @@ _WORDS: Final = re.compile(r"[A-Za-z][A-Za-z_. -]*")
 _DIGITS: Final = re.compile(r"[\d.:,_ -]+")
 _CALL_OR_PATH: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|.*\(.*|.*://.*|.*[\\/].*\.\w{1,5}")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z][\w.-]*")
-_NAME_WORDS: Final = frozenset(
-    {
-        "auth",
-        "basic",
-        "bearer",
-        "cookie",
-        "credential",
-        "credentials",
-        "csrf",
-        "digest",
-        "id",
-        "jwt",
-        "key",
-        "oauth",
-        "oauth2",
-        "pwd",
-    }
-)
+_NAME_WORDS: Final = frozenset({
+    *("auth", "basic", "bearer", "cookie", "credential", "credentials", "csrf", "digest", "id", "jwt", "key", "oauth", "oauth2", "pwd"),
+})  # fmt: skip
 _NOT_OF_VALUES: Final = re.compile(
     r"hash|digest|salt|checksum|finger|(?:^|_)(?:id|ids|name|names|field|url|uri|path|file|dir|header|headers|prefix|suffix"
     r"|pattern|regex|re|label|param|type|format|policy|length|len|min|max|env|var|help|message|msg|error|hint|prompt|text"
@@ -178,7 +167,7 @@ def mask_forms(text: str) -> str:
 
 
 def _masked_line(line: str) -> str:
-    for found in find_secrets(line):
+    for found in find_secrets(line, plain_values=True):
         if found.form == PRIVATE_KEY:
             line = _KEY_IN_LINE.sub(lambda body: "*" * len(body[0]), line)
         else:
@@ -186,8 +175,7 @@ def _masked_line(line: str) -> str:
     return line
 
 
-_ANY: Final = re.compile(COARSE_PATTERN, re.IGNORECASE)
-_KEY_BEGINS: Final = re.compile(r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----$")
+_KEY_BEGINS: Final = re.compile(r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY(?: BLOCK)?-----\s*$")
 _KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _KEY_IN_LINE: Final = re.compile(r"(?<=KEY-----\\n).*?(?=-----END|$)")
 

@@ -21,7 +21,8 @@ def _frozen(record: Any = None, /, **options: Any) -> Any:
 
     Args:
         record: The class; without it a decorator is returned.
-        options: Those of `attrs.frozen`, without `eq`, `order`, `hash` and `repr`.
+        options: Those of `attrs.frozen`, without `eq`, `order`, `hash` and `repr`. Fields may say `eq=False` and `repr=False`; functions
+            there have no effect, nor has `hash`. A class with `__eq__` or `__hash__` of its own defines both.
     """
     if record is None:
         return lambda given: _frozen(given, **options)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from greenroom.teams import Team
 
 WHY: Final = "asked for at the terminal"
+_MAX_ARGUMENT_CHARS: Final = 1_000
 
 
 def questions_of(session: Session) -> tuple[OpenQuestion, ...]:
@@ -29,13 +30,17 @@ def questions_of(session: Session) -> tuple[OpenQuestion, ...]:
 
 
 def call_words(tool: str, values: Mapping[str, Any]) -> str:
-    """Return a call with all its arguments on one line: the first by its value, the others by name."""
-    texts = [(name, " ".join(str(value).split())) for name, value in values.items()]
+    """Return a call with all its arguments on one line, each cut where it is long: the first by its value, the others by name."""
+    texts = [(name, " ".join(_cut(str(value)).split())) for name, value in values.items()]
     if not texts:
         return tool
     (_, first), *others = texts
     more = f" ({', '.join(f'{name}: {text}' for name, text in others)})" if others else ""
     return f"{tool}: {first}{more}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_ARGUMENT_CHARS else f"{text[:_MAX_ARGUMENT_CHARS]} ..."
 
 
 def carry_out(action: ScreenAction, session: Session, team: Team | None) -> str:

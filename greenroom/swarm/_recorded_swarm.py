@@ -40,7 +40,12 @@ def recorded_swarm(run: str, runs: Path) -> tuple[Callable[[Session], Awaitable[
         isinstance(entry.event, SessionEnded) and entry.event.error for entry in read_end(journal, EVENTS).entries
     )
     options = SwarmOptions(
-        path=Path(began.path), task=began.task, agents=began.agents, recipe=began.recipe, model=began.model
+        path=Path(began.path),
+        task=began.task,
+        agents=began.agents,
+        recipe=began.recipe,
+        model=began.model,
+        has_key=True,  # a recorded run on rules names its model
     )
     recipe = find_recipe(options.recipe)
     plan = make_swarm_plan(options, recipe, checked_folder(options.path))

@@ -50,6 +50,8 @@ class SwarmOptions:
     """The folder of the run to resume; None for a new one."""
     records: bool | None = None
     """True to record the effects of the run, False to record nothing; None: as the settings say."""
+    has_key: bool = attrs.field(factory=lambda: bool(os.environ.get(KEY)))
+    """True if a run without the name of a model is one on Claude."""
 
 
 @attrs.frozen(kw_only=True)
@@ -99,7 +101,7 @@ def checked_folder(path: Path) -> Path:
 
 def is_playbook(options: SwarmOptions) -> bool:
     """Return True if the rule-based model is meant: by name, or because there is no key."""
-    return options.model == PLAYBOOK or (not options.model and not os.environ.get(KEY))
+    return options.model == PLAYBOOK or not (options.model or options.has_key)
 
 
 def chosen_model(options: SwarmOptions, recipe: Recipe) -> Model:

@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from greenroom.swarm import recorded_swarm
 from tests.cli.forked import run_forked
 from tests.swarm.small_repo import make_small_repo
 
@@ -25,6 +26,9 @@ def test_a_recorded_swarm_is_equal_and_another_team_is_not(tmp_path: Path) -> No
 
     beginning = next(runs.glob("*/swarm.json"))
     values = json.loads(beginning.read_text())
+    beginning.write_text(json.dumps({**values, "model": ""}))
+    _, of_claude = recorded_swarm("last", runs)
+    assert "compaction" not in of_claude["settings"], "a run on Claude is done again as one, without a key too"
     beginning.write_text(json.dumps({**values, "agents": 2}))
     other = run("rerun", "last", "--json", runs=runs)
     assert other.returncode == 1

@@ -281,6 +281,7 @@ def test_a_question_shows_all_arguments_of_its_call() -> None:
         call_words("Bash", {"command": "make\n  test", "description": "Test"}) == "Bash: make test (description: Test)"
     )
     assert call_words("ExitPlanMode", {}) == "ExitPlanMode"
+    assert len(call_words("Write", {"file_path": "a.py", "content": "word " * 200_000})) < 1_100
 
 
 def test_the_findings_that_matter_most_are_the_numbered_ones_of_the_report(tmp_path: Path) -> None:

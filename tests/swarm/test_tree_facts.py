@@ -101,6 +101,35 @@ async def test_folders_with_the_name_of_a_file_are_noted(tmp_path: Path) -> None
     assert "Folders with the name of a file: README.md, shop/b.py" in facts.notes
 
 
+async def test_documents_may_name_empty_and_ignored_files(tmp_path: Path) -> None:
+    write(tmp_path, shop__a_py="x = 1\n")
+    (tmp_path / "shop/__init__.py").touch()
+    (tmp_path / "shop/made.json").write_text("{}\n", encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("made.json\n", encoding="utf-8")
+    named = "`shop/__init__.py` `shop/made.json` `shop/gone.json` `shop.a.gone`\n"
+    (tmp_path / "README.md").write_text(named, encoding="utf-8")
+
+    facts = await tree_facts(tmp_path)
+
+    assert [(placed.kind, placed.text) for placed in facts.found] == [
+        ("stale-name", "shop.a.gone"),
+        ("stale-path", "shop/gone.json"),
+    ]
+
+
+async def test_a_search_that_is_not_read_whole_says_so_and_blames_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_tree_tool, "MAX_PAGES", 1)
+    (tmp_path / "a.yaml").write_text(f"token: {'<your token>' * 30} _named\n" * 400, encoding="utf-8")
+    write(tmp_path, b_py="def _named():\n    return 1\n")
+
+    facts = await tree_facts(tmp_path)
+
+    assert facts.found == ()
+    assert any(note.startswith("Secrets: ") and "a.yaml" in note for note in facts.notes)
+
+
 async def test_in_a_tree_that_is_not_read_whole_nothing_is_called_unused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,14 @@ SURVEYS: Final = (
         tests=_FORM_TESTS,
     ),
     Mutant(
+        "a value without quotes is not masked",
+        ("SV-2",),
+        _FORMS,
+        "find_secrets(line, plain_values=True)",
+        "find_secrets(line)",
+        tests=_FORM_TESTS,
+    ),
+    Mutant(
         "the lines of a private key are left",
         ("SV-2",),
         _FORMS,

@@ -2,9 +2,9 @@
 
 Rule 1: a lane never gives out more places than its width; a narrower width takes none away. Rule 2: a turn that waits for other
 sessions lends them its place, so that no set of turns can wait for each other; a circle of such waits is refused. Rule 3: who
-takes its place back comes before everybody who waits in the lane. Rule 4: people come before clock work and recovery, but nobody
-is overtaken more than `MAX_OVERTAKEN` times. Rule 5: a turn that only reports what another one has done comes before turns that begin
-something; each follows a turn that had a place, so nobody waits behind them for good.
+takes its place back comes before everybody who waits in the lane. Rule 4: people come before clock work and recovery, which
+let at most `MAX_OVERTAKEN` turns go first. Rule 5: a turn that only reports the result of another one comes before all others and is
+not bound by rule 4; each follows a turn that had a place, so nobody waits behind them for good.
 Must not know: Trio, time, sessions.
 """
 
@@ -21,7 +21,7 @@ from greenroom.core import UsageError
 DEFAULT_WIDTH: Final = 1
 """The width of a lane that nobody has set."""
 MAX_OVERTAKEN: Final = 16
-"""The number of times that a turn of a later rank lets others go first."""
+"""The number of times that clock work and recovery let others go first; turns of rank `ENDING` may come on top."""
 
 
 class Rank(IntEnum):

@@ -1,7 +1,7 @@
 """Rings of modules that import each other.
 
-Imports that run while a module loads are told from those that run when a function is called; those under `TYPE_CHECKING` run never. A
-package that is loading already when its module imports from it is a part of a ring only if a name of the package itself is wanted.
+Imports that run while a module loads are told from those that run when a function is called; those under `TYPE_CHECKING` never run. A
+package that is already loading when its module imports from it is part of a ring only if a name of the package itself is imported.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -67,7 +68,7 @@ class Tree:
     targets: frozenset[str]
     """Targets of Makefiles."""
 
-    @property
+    @cached_property
     def packages(self) -> frozenset[str]:
         """Top names of modules."""
         return frozenset(name.partition(".")[0] for name in self.modules)

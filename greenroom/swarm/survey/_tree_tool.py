@@ -7,6 +7,7 @@ are returned, never its text.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import warnings
 from collections import Counter
@@ -61,8 +62,9 @@ async def tree_facts_tool(
 
 async def _look(ctx: ToolContext) -> TreeFacts:
     top = ctx.resolve(".")
-    paths, notes = await _paths(ctx)
-    found = await _secrets(ctx)
+    listed, has_all = await _paths(ctx)
+    paths = sorted({*listed, *await ctx.blocking(_empty_packages, top, listed)})
+    found, notes = await _secrets(ctx)
     python = [path for path in paths if language_of(path) == PYTHON]
     index: dict[str, ModuleIndex] = {}
     for path in python[:MAX_FILES]:
@@ -70,14 +72,13 @@ async def _look(ctx: ToolContext) -> TreeFacts:
         module = await _module(path, top, ctx)
         if module is not None:
             index[path] = module
-    is_whole = len(python) <= MAX_FILES
     found += _secrets_in_code(index)
     found += await ctx.blocking(lambda: list(find_cycles(index, top.name)))
-    if is_whole:
+    if has_all and len(python) <= MAX_FILES:
         found += await _unused(index, ctx)
         found += await _stale(paths, index, top, ctx)
     else:
-        notes.append("Unused code and stale documentation: there are more Python files than are read")
+        notes.append("Unused code and stale documentation: there are more files than are read")
     linter, said = await _linted(top, sorted(index), ctx)
     notes += [line for line in said if isinstance(line, str)]
     imported = {(one.module.rpartition(".")[2], one.name) for module in index.values() for one in module.imports}
@@ -104,7 +105,8 @@ def _capped(found: Sequence[Placed]) -> tuple[tuple[Placed, ...], int]:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-async def _pages(wanted: Mapping[str, Any], ctx: ToolContext) -> list[str]:
+async def _pages(wanted: Mapping[str, Any], ctx: ToolContext) -> tuple[list[str], bool]:
+    """Return the answers of a search, and whether they are all."""
     pages: list[str] = []
     offset: int | None = 0
     for _ in range(MAX_PAGES):
@@ -113,16 +115,25 @@ async def _pages(wanted: Mapping[str, Any], ctx: ToolContext) -> list[str]:
         offset = next_offset_of(answer)
         if offset is None:
             break
-    return pages
+    return pages, offset is None
 
 
-async def _paths(ctx: ToolContext) -> tuple[list[str], list[str]]:
+async def _paths(ctx: ToolContext) -> tuple[set[str], bool]:
+    """Return the files with at least one line, and whether they are all."""
     paths: set[str] = set()
-    for page in await _pages({"pattern": "^", "output_mode": "count"}, ctx):
+    pages, has_all = await _pages({"pattern": "^", "output_mode": "count"}, ctx)
+    for page in pages:
         counts = parse_counts(page)
         paths |= counts.counts.keys()
         paths |= {name.partition(": ")[0] for skipped in counts.skipped.values() for name in skipped.names}
-    return sorted(paths), []
+    return paths, has_all
+
+
+def _empty_packages(top: Path, paths: Collection[str]) -> list[str]:
+    """Return the files `__init__.py` without a line, which make packages of the folders of other files."""
+    folders = {above for path in paths for above in PurePosixPath(path).parents}
+    files = (str(folder / "__init__.py") for folder in folders)
+    return [file for file in files if file not in paths and (top / file).is_file()]
 
 
 async def _text(path: str, top: Path, ctx: ToolContext) -> list[str]:
@@ -170,14 +181,18 @@ def _entries(folder: Path) -> Iterator[Path]:
 # --- what is looked for -----------------------------------------------------------------------------------------------
 
 
-async def _secrets(ctx: ToolContext) -> list[Placed]:
+async def _secrets(ctx: ToolContext) -> tuple[list[Placed], list[str]]:
+    """Return the secrets outside of Python code, and a line that says so if not all files were searched."""
     found: list[Placed] = []
-    for page in await _pages({"pattern": COARSE_PATTERN, "-i": True, "output_mode": "content"}, ctx):
+    last = ""
+    pages, has_all = await _pages({"pattern": COARSE_PATTERN, "-i": True, "output_mode": "content"}, ctx)
+    for page in pages:
         for match_ in parse_matches(page):
+            last = match_.path
             form = secret_in(match_.path, match_.text)
             if form:
                 found.append(Placed("secret", match_.path, match_.line, form))
-    return found
+    return found, [] if has_all else [f"Secrets: too many lines may hold one; what comes after {last} was not searched"]
 
 
 def secret_in(path: str, line: str) -> str:
@@ -213,7 +228,10 @@ async def _unused(index: Mapping[str, ModuleIndex], ctx: ToolContext) -> list[Pl
     for at in range(0, len(names), _ASKED_AT_ONCE):
         some = names[at : at + _ASKED_AT_ONCE]
         pattern = rf"\b({'|'.join(map(re.escape, some))})\b"
-        for page in await _pages({"pattern": pattern, "glob": "!*.{py,pyi}", "output_mode": "content"}, ctx):
+        pages, has_all = await _pages({"pattern": pattern, "glob": "!*.{py,pyi}", "output_mode": "content"}, ctx)
+        if not has_all:  # what was not read may name any of them
+            elsewhere.update(some)
+        for page in pages:
             elsewhere |= {name for match_ in parse_matches(page) for name in re.findall(pattern, match_.text)}
     return list(unused_places(unused, elsewhere))
 
@@ -225,12 +243,18 @@ async def _stale(paths: Sequence[str], index: Mapping[str, ModuleIndex], top: Pa
     found: list[Placed] = []
     for path in [path for path in paths if is_judged(path)][:MAX_DOCUMENTS]:
         lines = await _text(path, top, ctx)
-        found += await ctx.blocking(_stale_names, path, lines, tree)
+        found += await ctx.blocking(_stale_names, path, lines, tree, top)
     return found
 
 
-def _stale_names(path: str, lines: Sequence[str], tree: Tree) -> list[Placed]:
-    return list(stale_names(path, lines, tree))
+def _stale_names(path: str, lines: Sequence[str], tree: Tree, top: Path) -> list[Placed]:
+    """Return what a document names and the tree does not have; a search does not list files that are ignored or empty."""
+    near = (top, top / PurePosixPath(path).parent)
+    return [
+        placed
+        for placed in stale_names(path, lines, tree)
+        if not (placed.kind == "stale-path" and any(os.path.lexists(folder / placed.text) for folder in near))
+    ]
 
 
 def _is_handed_on(found: _linter.LinterFinding, imported: Collection[tuple[str, str]]) -> bool:

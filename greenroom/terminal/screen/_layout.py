@@ -222,8 +222,9 @@ def _question_rows(picture: SwarmPicture, width: int) -> list[str]:
     """Return the words about calls that wait for a person: of the first as much as fits on some lines, then of one more."""
     if not picture.questions:
         return []
-    first, *others = (f" ? {printable_text(f'{each.who} {each.text}')}" for each in picture.questions)
     room = max(20, width - len(_ANSWER_KEYS))
+    most = room * (MAX_QUESTION_LINES + 1)  # a call may hold a whole file
+    first, *others = (f" ? {printable_text(f'{each.who} {each.text[:most]}')}" for each in picture.questions)
     rows = textwrap.wrap(first, room, subsequent_indent="   ", drop_whitespace=False)
     shown = [first] if width < MIN_WIDTH else rows[:MAX_QUESTION_LINES]
     if len(rows) > len(shown):
