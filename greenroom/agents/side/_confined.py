@@ -15,6 +15,7 @@ from typing import Any, Final, final
 import attrs
 
 from greenroom.agents._call_batches import summarize
+from greenroom.agents._effect_calls import call_tool
 from greenroom.agents._side_run import SideRun
 from greenroom.agents.events._agent_events import COMPLETED, FAILED, KILLED, ToolBegan, ToolEnded
 from greenroom.core import JournalError
@@ -84,7 +85,7 @@ class Confined:
         await self._check(call.name, values)
         if not tool.is_read_only:
             await self._wait_durable(call.name)
-        text = await tool.call(values, context)
+        text = await call_tool(call, tool, values, context, self.place.home)
         if not tool.is_read_only:
             self.written[path] = None
         return text

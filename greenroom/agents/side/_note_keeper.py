@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Final, final
 
@@ -135,7 +136,7 @@ class NoteKeeper:
             new = since(messages, self._seen)
             changes: MemoryChanges | None = None
             if any(message.role == "assistant" for message in new) and not has_written(new, memory.folder):
-                async with hold_notes(memory, self._home.services.blocking):
+                async with self._held(memory):
                     files = await self._home.services.blocking.run(list_notes, memory.folder)
                     directive = extraction_directive(memory.folder, files, len(new))
                     changes = await self._run(place, memory, directive, EXTRACTION, EXTRACTION_ROUNDS)
@@ -154,7 +155,7 @@ class NoteKeeper:
             ForkFailed: It did not come to an end within its requests, and wrote nothing.
         """
         memory = self._memory()
-        async with self._lock, hold_notes(memory, self._home.services.blocking):
+        async with self._lock, self._held(memory):
             files = await self._home.services.blocking.run(list_notes, memory.folder)
             if not files:
                 return MemoryChanges(written=(), removed=(), text="")
@@ -172,6 +173,11 @@ class NoteKeeper:
             )
         return memory
 
+    def _held(self, memory: MemoryFolder) -> AbstractAsyncContextManager[None]:
+        """Return a block that holds the notes; a re-run leaves their folder as it is."""
+        services = self._home.services
+        return nullcontext() if services.is_rerun else hold_notes(memory, services.blocking)
+
     async def _run(
         self, place: SideRun, memory: MemoryFolder, directive: str, purpose: str, rounds: int
     ) -> MemoryChanges:
@@ -183,7 +189,8 @@ class NoteKeeper:
         except ForkFailed:  # it is recorded; what was written by then is what came of it
             if not calls.written:
                 raise
-        removed = await self._home.services.blocking.run(remove_blank, tuple(calls.written))
+        services = self._home.services
+        removed = () if services.is_rerun else await services.blocking.run(remove_blank, tuple(calls.written))
         written = tuple(each for each in calls.written if each not in removed)
         return MemoryChanges(written=written, removed=removed, text=text)
 

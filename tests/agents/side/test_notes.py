@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import pytest
 import trio
@@ -311,3 +311,36 @@ def _call(root: Path, name: str, parts: list[str], is_absolute: bool) -> Call:
     elif name == "Edit":
         values |= {"old_string": "the secret", "new_string": "changed"}
     return Call(name, values)
+
+
+@final
+class Served:
+    """Effects of a re-run, in which each call of a tool has succeeded."""
+
+    is_served = True
+
+    async def served(self, of: str, agent: str, key: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a result."""
+        return {"text": f"{of} {asked['name']} of {agent}: done"}
+
+    def note(self, of: str, agent: str, key: str, asked: Mapping[str, Any], got: Mapping[str, Any]) -> None:
+        """Do nothing."""
+
+    def reading(self, of: str, owner: str, value: float) -> float:
+        """Return the value."""
+        return value
+
+    async def wait_edge(self, actor: str) -> None:
+        """Return at once."""
+
+
+async def test_a_rerun_writes_and_removes_no_notes(autojump_clock: MockClock, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "blank.md").touch()
+    script = [[write("MEMORY.md"), write("blank.md")], "Noted."]
+    async with noting(folder, script, effects=Served()) as (stage, keeper, model):
+        changes = await keeper.extract()
+        assert changes is not None
+        assert [result.content for result in results(model)] == [f"tool Write of {stage.agent.id}: done"] * 2
+    assert [path.name for path in folder.iterdir()] == ["blank.md"]
