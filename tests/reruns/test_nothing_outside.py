@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from greenroom.agents._effect_calls import is_from_outside
 from greenroom.agents.subagents import WORKTREE_TOOLS
 from greenroom.models import AnswerLike, Call, Model, ModelRequest, PlaybookModel
 from greenroom.permissions import Allow, read_update
-from greenroom.session import MAIN, open_session
+from greenroom.session import MAIN, Session, open_session
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.reruns.recorded_team import asking
 from tests.worktrees.repositories import make_repository
@@ -135,3 +136,22 @@ def test_lasting_answers_are_not_written_to_settings(tmp_path: Path) -> None:
 
     assert again.difference is None
     assert not written.exists()
+
+
+def test_no_letters_from_other_sessions_are_taken(tmp_path: Path) -> None:
+    """The socket of the settings may be that of a session that runs."""
+    project = tmp_path / "project"
+    project.mkdir()
+    run = record(calling(Call("Glob", {"pattern": "*"})), project)
+    with tempfile.TemporaryDirectory(prefix="gr-") as short:  # paths of sockets are short
+        socket = Path(short) / "s"
+        seen: list[bool] = []
+
+        async def program(session: Session) -> None:
+            seen.append(socket.exists())
+            await session.run("Begin.")
+
+        peers = {"inbound": "accept", "socket": str(socket)}
+        rerun(run, program, tools=STANDARD_TOOLS, is_trusted=True, settings={"peers": peers})
+
+    assert seen == [False]

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any, Final
 
+import attrs
+
 from greenroom.actors import Down, Ref
 from greenroom.agents import Agent, AgentState, Loaded, Resumption, agent_spec
 from greenroom.core import ActorEnded, Cause
@@ -43,6 +45,8 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     home = await _start_main(session, services, start)
     nursery.start_soon(services.inbox.run)
     peers = plan.settings.scalars.peers
+    if services.effects.is_rerun:  # the socket may be that of a session that runs
+        peers = attrs.evolve(peers, socket="")
     if plan.spec.host.store is not None or peers.inbound != "refuse":
         nursery.start_soon(session.inbox.follow_news)
     await _recover_tasks(session, services, home, left)
