@@ -81,7 +81,7 @@ class SwarmFlags:
     resume: Annotated[
         str | None,
         _flag(
-            "Resume an interrupted swarm, given by its id, its run folder or `last`, with its original folder and recipe."
+            "Resume an interrupted swarm, given by its id, its run folder or `last`, with its original folder, recipe and model."
         ),
     ] = None
 

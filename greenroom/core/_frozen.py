@@ -55,12 +55,13 @@ def _compare(record: type[attrs.AttrsInstance]) -> None:
     """Give a class its comparison and its hash: by the fields that are to be compared."""
     compared = [field.name for field in attrs.fields(record) if field.eq]
     values = attrgetter(*compared) if compared else lambda _: ()
+    name = record.__qualname__  # not the class, whose hash is its address: with one hash seed, sets have one order
 
     def equals(self: Any, other: Any) -> bool:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
 
     def hashed(self: Any) -> int:
-        return hash((record, values(self)))
+        return hash((name, values(self)))
 
     changed: Any = record
     changed.__eq__, changed.__hash__ = equals, hashed

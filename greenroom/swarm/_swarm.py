@@ -158,14 +158,20 @@ def _quiet_about_planned_crashes() -> Iterator[None]:
 
 
 def resumed(options: SwarmOptions, run: str) -> SwarmOptions:
-    """Return the options with which a run is resumed.
+    """Return the options with which a run is resumed; on its own model unless another one is named.
 
     Raises:
         UsageError: The run does not exist, or is not a swarm's.
     """
     folder, began = read_beginning(run, runs_folder(options.runs))
     return attrs.evolve(
-        options, path=Path(began.path), task=began.task, agents=began.agents, recipe=began.recipe, resume=folder
+        options,
+        path=Path(began.path),
+        task=began.task,
+        agents=began.agents,
+        recipe=began.recipe,
+        model=options.model or began.model,
+        resume=folder,
     )
 
 

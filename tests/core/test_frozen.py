@@ -95,6 +95,18 @@ def test_frozen_record_keeps_its_own_methods() -> None:
     assert (Own(1) == Own(2), hash(Own(1)), repr(Own(1))) == (True, 7, "own")
 
 
+def test_hash_of_a_frozen_record_does_not_depend_on_where_its_class_lies() -> None:
+    def made() -> Any:
+        @frozen
+        class Same:
+            number: int
+
+        return Same(1)
+
+    assert hash(made()) == hash(made())
+    assert made() != made()
+
+
 def test_frozen_record_refuses_changes() -> None:
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         Late(name="a").name = "b"  # type: ignore[misc]

@@ -10,9 +10,11 @@ import signal
 import subprocess
 from pathlib import Path
 
+import attrs
 import pytest
 
 from greenroom.cli import main
+from greenroom.swarm import SwarmOptions, resumed
 from tests.cli.forked import run_forked
 from tests.swarm.small_repo import make_small_repo
 from tests.terminal.swarms import read_until, replay, rest_of, swarm
@@ -63,6 +65,9 @@ def test_a_swarm_that_was_done_has_nothing_more_to_do(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "Done: 5 of 5 items by 4 mates" in done.stdout
     assert requests_in(tmp_path) == asked > 0, "no request was made"
+    options = SwarmOptions(path=Path(), runs=tmp_path / "runs", has_key=True)
+    assert resumed(options, "last").model == "playbook", "a run on rules is not billed when it is resumed"
+    assert resumed(attrs.evolve(options, model="claude-sonnet-5"), "last").model == "claude-sonnet-5"
 
 
 @pytest.mark.parametrize(
