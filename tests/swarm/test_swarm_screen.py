@@ -142,7 +142,7 @@ def test_a_message_a_kill_and_the_end_are_seen_and_the_terminal_is_left_as_it_wa
 
 def test_a_terminal_that_is_closed_stops_the_swarm_in_order(tmp_path: Path) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
-    with on_a_terminal("swarm", str(repo), "--runs", str(runs), "--latency", "0.5") as window:
+    with on_a_terminal("swarm", str(repo), "--runs", str(runs), "--latency", "3") as window:
         window.wait_shown("mate-4")
         os.write(window.end, b"q")
         window.wait_shown("Stop the swarm?")
