@@ -85,6 +85,12 @@ class Window:
             self.stream.feed(data)
 
 
+def _own_terminal() -> None:
+    """Make the standard input the terminal of this process, which its end ends, also where the tests run under nohup."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextmanager
 def on_a_terminal(*arguments: str) -> Iterator[Window]:
     """Run greenroom in a terminal of its own."""
@@ -97,7 +103,7 @@ def on_a_terminal(*arguments: str) -> Iterator[Window]:
         stderr=theirs,
         env={**os.environ, "TERM": "xterm-256color"},
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - this thread is the only one
+        preexec_fn=_own_terminal,  # noqa: PLW1509 - this thread is the only one
     )
     screen = pyte.Screen(100, 30)
     try:
@@ -142,7 +148,7 @@ def test_a_message_a_kill_and_the_end_are_seen_and_the_terminal_is_left_as_it_wa
 
 def test_a_terminal_that_is_closed_stops_the_swarm_in_order(tmp_path: Path) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
-    with on_a_terminal("swarm", str(repo), "--runs", str(runs), "--latency", "3") as window:
+    with on_a_terminal("swarm", str(repo), "--runs", str(runs), "--latency", "0.5") as window:
         window.wait_shown("mate-4")
         os.write(window.end, b"q")
         window.wait_shown("Stop the swarm?")
