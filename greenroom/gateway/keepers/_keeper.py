@@ -163,6 +163,7 @@ class SessionKeeper:
         """Open the session whenever there is something to do, and return when there is nothing."""
         if self._was_cut:
             await self.settle_taken(self)
+            self.resumes = self.resumes or bool(self.items.taken)
         self._was_cut = True
         while True:
             wake = self._wake = trio.Event()

@@ -127,11 +127,11 @@ async def settle_left(keeper: SessionKeeper, rows: Mapping[str, bool]) -> None:
 async def settle_taken(keeper: SessionKeeper) -> None:
     """Finish what an incarnation of a keeper left half done.
 
-    Turns of taken items that ended and were not reported are reported; those that were cut stay taken. Items that were planned to be handed
-    in, and that the store holds still, are released.
+    Turns that ended and were not reported are reported; the items of those that were cut stay taken. Items that a turn has read without the
+    keeper hearing of it are taken. Items that were planned to be handed in, and that the store holds still, are released.
     """
-    if keeper.items.taken:
-        await settle_left(keeper, dict.fromkeys(keeper.items.taken, False))
+    if keeper.items.handed:
+        await settle_left(keeper, {item: item not in keeper.items.taken for item in keeper.items.handed})
     store = keeper.parts.store
     if late := [item.id for item in await store.held(keeper.name) if item.id not in keeper.items.held]:
         await store.release(keeper.name, late)
