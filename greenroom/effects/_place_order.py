@@ -123,7 +123,7 @@ class PlaceOrder:
 
     Args:
         steps: The recorded steps of each owner, by its id.
-        request: Class of the event with which a model request begins; one outside of all turns has turn 0, and is no step.
+        request: Class of the event with which a model request begins; one outside of all turns has turn 0, and is not a step.
         end: Class of the event with which the last word of a turn is recorded.
     """
 

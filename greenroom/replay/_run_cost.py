@@ -15,7 +15,7 @@ from greenroom.models.budgets import Pricing
 from greenroom.trace import Entry
 
 RULES: Final = "playbook"
-"""The model that is no language model."""
+"""The name of the embedded rules in the place of a model: they cost nothing."""
 _PRICING: Final = Pricing()
 
 

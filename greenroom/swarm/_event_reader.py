@@ -99,7 +99,7 @@ async def fold_earlier(story: SwarmStory, run: Path, seq: int, t: float) -> None
     if story.last_event or seq <= 1:
         return
     first_t: float | None = None
-    # A screen that knows less is no reason to stop a run.
+    # The screen then shows less; the run continues.
     with suppress(JournalError), closing(follow(run / JOURNAL, EVENTS)) as follower:
         while entries := [entry for entry in follower.take() if entry.seq < seq]:
             first_t = entries[0].t if first_t is None else first_t

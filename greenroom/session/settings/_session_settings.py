@@ -157,7 +157,7 @@ class SessionSettings:
     models: ModelSettings | None = None
     """Deadlines, retries, budget, prices and more; if given, they are applied to the session's model."""
     record: Literal["off", "model", "effects"] = "off"
-    """What is kept in the run folder beside the journal, so that the run can be done again: `model` keeps all requests to
+    """The record kept in the run folder beside the journal, so that the run can be done again: `model` keeps all requests to
     models and their answers, `effects` also the results of tools and hooks and the answers of people. It holds everything that was read and said."""
     record_model: bool = False
     """The former form of `record`: True stands for `model`."""

@@ -39,7 +39,7 @@ def check_test(node: Function, around: Around) -> Iterator[Spot]:
     if ast.get_docstring(node, clean=False):
         return  # it says what it is about, which may be that nothing is raised
     inner = [found for child in node.body for found in ast.walk(child)]
-    has_call = any(isinstance(one, ast.Call) for one in inner)
+    has_call = any(isinstance(child, ast.Call) for child in inner)
     if has_call and not any(map(_may_check, inner)):
         yield Spot("test-asserts-nothing", node.lineno)
 

@@ -162,7 +162,7 @@ def _search_in_short(facts: SearchFacts) -> str:
 
 def tree_in_short(facts: TreeFacts) -> str:
     """Return the facts for people and models: a line for each place."""
-    lines = [f"{one.path}:{one.line} {_titles.get(one.kind, one.kind)}: {one.text}" for one in facts.found]
+    lines = [f"{found.path}:{found.line} {_titles.get(found.kind, found.kind)}: {found.text}" for found in facts.found]
     more = facts.found_count - len(facts.found)
     return "\n".join([f"{facts.found_count} places", *lines, *([f"(and {more} more)"] if more else []), *facts.notes])
 

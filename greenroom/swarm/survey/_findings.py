@@ -80,7 +80,7 @@ def _with_the_tree(survey: Survey, found: set[Finding]) -> set[Finding]:
         elif placed.kind in KINDS:
             text = placed.text if rule is None else placed.text[: rule.start()].rstrip()
             more.add(Finding(placed.kind, placed.path, placed.line, text, "" if rule is None else rule[0]))
-    return {attrs.evolve(one, rule=rules.get(one.place, "")) for one in found} | more
+    return {attrs.evolve(finding, rule=rules.get(finding.place, "")) for finding in found} | more
 
 
 def _spotted(survey: Survey) -> Iterator[Finding]:

@@ -119,7 +119,7 @@ def read_listing(conversation: SurveyConversation) -> Listing:
 def _python_total(conversation: SurveyConversation, pages: Sequence[GrepAnswer], seen: int) -> int:
     if pages and pages[-1].next_offset is None:
         return seen
-    return max((parse_names(one.result or "").total for one in _globs(conversation, _ALL_PYTHON)), default=0)
+    return max((parse_names(call.result or "").total for call in _globs(conversation, _ALL_PYTHON)), default=0)
 
 
 def _globs(conversation: SurveyConversation, wanted: Mapping[str, Any]) -> list[ToolCall]:

@@ -194,7 +194,7 @@ def _definitions(tree: ast.Module) -> Iterator[Definition]:
 
 def _can_be_unused(node: Function | ast.ClassDef) -> bool:
     """Return True if only its name leads to it: a decorator may register it, and the interpreter calls `__x__` itself."""
-    decorators = {ast.unparse(one).partition("(")[0].rpartition(".")[2] for one in node.decorator_list}
+    decorators = {ast.unparse(decorator).partition("(")[0].rpartition(".")[2] for decorator in node.decorator_list}
     return not (decorators - _PLAIN_DECORATORS) and not (node.name.startswith("__") and node.name.endswith("__"))
 
 

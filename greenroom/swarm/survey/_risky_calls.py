@@ -101,7 +101,9 @@ def _is_made_up(node: ast.expr) -> bool:
             text = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
             return _SQL.match(f"{text} x from x") is not None and not _are_fixed(parts)
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format"), args=args, keywords=more):
-            return _SQL.match(f"{text} from x") is not None and not _are_fixed([*args, *(one.value for one in more)])
+            return _SQL.match(f"{text} from x") is not None and not _are_fixed(
+                [*args, *(keyword.value for keyword in more)]
+            )
     return False
 
 

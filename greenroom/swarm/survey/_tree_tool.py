@@ -81,7 +81,7 @@ async def _look(ctx: ToolContext) -> TreeFacts:
         notes.append("Unused code and stale documentation: there are more files than are read")
     linter, said = await _linted(top, sorted(index), ctx)
     notes += [line for line in said if isinstance(line, str)]
-    imported = {(one.module.rpartition(".")[2], one.name) for module in index.values() for one in module.imports}
+    imported = {(taken.module.rpartition(".")[2], taken.name) for module in index.values() for taken in module.imports}
     linted = [one for one in said if isinstance(one, _linter.LinterFinding)]
     # A file that collects names for others does so with all of its imports.
     collecting = {one.placed.path for one in linted if _is_handed_on(one, imported)}
