@@ -137,11 +137,12 @@ class RunFlags:
         bool, flag("Connect only the MCP servers of --mcp-config and --settings; ignore those that files define.")
     ] = False
     record: Annotated[
-        bool,
-        flag(
-            "Keep what models, tools, hooks and people answered in the run folder, so that the run can be done again."
+        bool | None,
+        Parameter(
+            help="Keep what models, tools, hooks and people answered in the run folder, for `greenroom rerun`; by default as the settings say.",
+            negative="--no-record",
         ),
-    ] = False
+    ] = None
     recorded: Annotated[
         str | None, flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
     ] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,7 +88,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
     host = Host(writer, ports) if options.talks else None
     approver = _approver_of(host, options)
     ladder = Ladder(_say)
-    run: _Begun | None = None
+    run: BegunRun | None = None
     try:
         async with climbing(ladder), trio.open_nursery() as writers:
             writers.start_soon(writer.run, name="greenroom output")
@@ -96,19 +96,19 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
                 async with open_session(
                     runs=runs,
                     ports=ports,
-                    live=_live_events(options),
+                    live=live_events(options),
                     can_use_tool=None if approver is None else approver.can_use_tool,
                     elicit=None if host is None else host.elicit,
-                    **_leaving_cut_turns(options.open_with),
+                    **leaving_cut_turns(options.open_with),
                 ) as session:
                     if isinstance(approver, ToolApprover):
                         approver.open(session.servers, session.permissions.approvals.deadline_s)
-                    run = _begun(session, options, host, ladder, writer, ports, began_s)
+                    run = make_work(session, options, host, lambda: ladder.exit_code, writer, ports, began_s)
                     notes.name_of = run.events.name_of
                     ladder.stop, ladder.kill = run.work.stop, session.kill
                     told = _tell_of_problems(session, options)
                     try:
-                        if _has_work(run, session, options):
+                        if has_work(run, session, options):
                             await run.work.work(options.prompt, options.hosted)
                         if ladder.exit_code is not None:
                             _say(f"resume with: {program()} run --resume {_run_name(session.run_folder, options)}")
@@ -128,22 +128,23 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
 
 
 @attrs.frozen
-class _Begun:
+class BegunRun:
     """A run whose session is open."""
 
     events: EventPrinter
     work: HeadlessRun
 
 
-def _begun(
+def make_work(
     session: Session,
     options: HeadlessOptions,
     host: Host | None,
-    ladder: Ladder,
+    exit_code: Callable[[], int | None],
     writer: Writer,
     ports: Ports,
     began_s: float,
-) -> _Begun:
+) -> BegunRun:
+    """Return the work on an open session, and the printer of its events."""
     has_prompt = bool(options.prompt) or host is not None
     events = EventPrinter(
         session,
@@ -158,14 +159,14 @@ def _begun(
         session,
         events,
         host=host,
-        exit_code=lambda: ladder.exit_code,
+        exit_code=exit_code,
         ceiling_s=options.ceiling_s,
         resumes_cut_turn=options.resumes_cut_turn,
     )
-    return _Begun(events, work)
+    return BegunRun(events, work)
 
 
-def _exit_code(run: _Begun | None, options: HeadlessOptions) -> int:
+def _exit_code(run: BegunRun | None, options: HeadlessOptions) -> int:
     """Return the exit code of a run that no signal ended."""
     ending = None if run is None else run.events.ending
     if run is None or ending is None:  # a program that sends no prompt wants nothing
@@ -173,12 +174,12 @@ def _exit_code(run: _Begun | None, options: HeadlessOptions) -> int:
     return NOT_DONE if run.work.abandoned else ending.exit_code
 
 
-def _was_printed(error: BaseException, run: _Begun | None) -> bool:
+def _was_printed(error: BaseException, run: BegunRun | None) -> bool:
     """Return True if the result of a turn has told of an error."""
     return run is not None and run.events.ending is not None and run.events.ending.error == str(error)
 
 
-def _live_events(options: HeadlessOptions) -> list[type[Event]]:
+def live_events(options: HeadlessOptions) -> list[type[Event]]:
     """Return the events to read besides those of the journal."""
     wanted: list[type[Event]] = [MessageAppended, MessageShown, ElicitationCompleted]
     if options.with_pieces or options.output_format != "stream-json":  # where people would wonder about silence
@@ -196,7 +197,7 @@ def _approver_of(host: Host | None, options: HeadlessOptions) -> Host | ToolAppr
     return host if name == STDIO else ToolApprover(name) if name is not None else None
 
 
-def _leaving_cut_turns(open_with: Mapping[str, Any]) -> dict[str, Any]:
+def leaving_cut_turns(open_with: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a session whose cut turn the run resumes itself, once it prints; or not, if a prompt takes its place."""
     settings = open_with.get("settings") or {}
     said = settings.get("recovery")
@@ -218,7 +219,7 @@ async def _check_work(options: HeadlessOptions, runs: Path, ports: Ports) -> Non
         raise UsageError(f"the last turn of {unfinished.run} was completed; give a prompt to continue with")
 
 
-def _has_work(run: _Begun, session: Session, options: HeadlessOptions) -> bool:
+def has_work(run: BegunRun, session: Session, options: HeadlessOptions) -> bool:
     """Print the opening of a run; False if the run ends with it.
 
     Raises:

@@ -14,6 +14,7 @@ import trio
 import trio.testing
 
 from greenroom.agents.events import AgentSpoke, ModelBegan
+from greenroom.agents.memory import folder_name
 from greenroom.core import JournalError
 from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.effects import Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder
@@ -103,7 +104,12 @@ class _Rerunner:
         self._runs = runs
         self._cwd = cwd
         self._folders = FolderMap(
-            [(recorded.run_folder, str(self._runs / recorded.name)), (recorded.cwd, str(cwd.resolve()))]
+            [
+                (recorded.run_folder, str(self._runs / recorded.name)),
+                (recorded.cwd, str(cwd.resolve())),
+                (folder_name(recorded.cwd), folder_name(str(cwd.resolve()))),  # of the notes of a project
+                (recorded.home, str(Path.home())),
+            ]
         )
         self._order = PlaceOrder(recorded.steps, request=ModelBegan, end=AgentSpoke)
         self._conductor = Conductor(self._order, recorded.places, clock, is_cut=recorded.is_cut)
