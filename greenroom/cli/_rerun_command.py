@@ -42,7 +42,7 @@ def _recorded_program(folder: Path, runs: Path) -> tuple[Program, dict[str, Any]
     arguments = read_arguments(folder)
     if arguments:
         from greenroom.cli._run_command import options_of
-        from greenroom.cli._run_invocation import read_invocation
+        from greenroom.cli._run_flags import read_invocation
         from greenroom.headless import repeated_run
 
         flags, prompt, ceiling_s = read_invocation(arguments, folder.name)

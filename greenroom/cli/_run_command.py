@@ -34,8 +34,7 @@ from greenroom.cli._run_arguments import (
     with_servers,
     without_hosted,
 )
-from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, setup_of, sources_of
-from greenroom.cli._run_invocation import invocation_of
+from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, invocation_of, setup_of, sources_of
 from greenroom.cli._run_model import PLAYBOOK, managed_model, model_for
 from greenroom.core import UsageError, calm_collector
 from greenroom.core.validation import read_switch
@@ -126,7 +125,7 @@ def run_command(
         model=model,
         session_id=flags.session_id,
         resume=Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
-        invocation=invocation_of(flags, options),
+        invocation=invocation_of(flags, options.prompt, options.ceiling_s),
     )
     with calm_collector(), noting_log() as notes, _runs_of(flags) as runs:
         return trio.run(run_headless, options, runs, notes)

@@ -174,12 +174,13 @@ class _Rerunner:
             follow=self._order.follow,
         )
 
-    def _differs(self, mismatch: ReplayMismatch, asked: Mapping[str, Any]) -> None:
+    def _differs(self, mismatch: ReplayMismatch, asked: Mapping[str, Any]) -> bool:
+        """Note a difference; return True if a request is none, because the record ends before it."""
         difference = difference_of(mismatch)
-        if difference.where:
-            self._conductor.note(with_cause(difference, asked))
-        else:
-            self._conductor.note_end_of_record(difference)
+        if not difference.where:
+            return self._conductor.note_end_of_record(difference)
+        self._conductor.note(with_cause(difference, asked))
+        return False
 
     def _left_over(self) -> Difference | None:
         """Return what the record has and the re-run did not ask for."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from greenroom.cli import main
 from greenroom.models import Call, WrittenAnswer
+from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
 from tests.cli.place import Place
 from tests.reruns.outside import watched_outside
@@ -67,6 +69,16 @@ def agent(prompt: str, *, in_background: bool = False) -> Call:
     return Call("Agent", {"description": "look", "prompt": prompt, "subagent_type": "general-purpose", **more})
 
 
+def told(make: Callable[..., list[Call]]) -> Callable[[ReceivedRequest], WrittenAnswer]:
+    """Return an answer that is made from the ids of all background commands so far."""
+
+    def answer(request: ReceivedRequest) -> WrittenAnswer:
+        ids = re.findall(r"with ID: (\w+)", json.dumps(request.body["messages"]))
+        return calls(*make(*dict.fromkeys(ids)))
+
+    return answer
+
+
 HOOKS = {
     event: [{"hooks": [{"type": "command", "command": f"echo noted {event}"}]}]
     for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd")
@@ -78,6 +90,38 @@ KINDS: dict[str, tuple[list[Any], tuple[str, ...]]] = {
     "an agent in the background": (
         [calls(agent("Look.", in_background=True)), "Meanwhile.", "Found it.", "Done."],
         ("Begin.",),
+    ),
+    "a command in the background": (
+        [calls(Call("Bash", {"command": "echo quick", "run_in_background": True})), "Wait for it.", "It is done."],
+        (*ALLOWED, "Begin."),
+    ),
+    "a command in the background that is waited for and one that is stopped": (
+        [
+            calls(
+                Call("Bash", {"command": "sleep 0.2; echo later", "run_in_background": True}, id="toolu_s"),
+                Call("Bash", {"command": "echo forever; sleep 50", "run_in_background": True}, id="toolu_t"),
+            ),
+            told(lambda one, two: [Call("TaskOutput", {"task_id": one}), Call("TaskStop", {"task_id": two})]),
+            calls(Call("Bash", {"command": "false", "run_in_background": True})),
+            told(lambda _, __, three: [Call("TaskOutput", {"task_id": three})]),
+            "Both are done.",
+        ],
+        (*ALLOWED, "Begin."),
+    ),
+    "a command that is moved to the background": (
+        [
+            calls(Call("Bash", {"command": "true; sleep 1.2; echo late", "timeout": 500})),
+            "Wait for it.",
+            "It is done.",
+        ],
+        (*ALLOWED, "Begin."),
+    ),
+    "a monitor": (
+        [
+            calls(Call("Monitor", {"command": "echo a; sleep 0.5; echo b; exit 3", "description": "letters"})),
+            *["I see."] * 6,
+        ],
+        ("--allowed-tools", "Monitor", "Begin."),
     ),
     "hooks": ([calls(BASH), "Done."], (*ALLOWED, "--settings", json.dumps({"hooks": HOOKS}), "--trust", "Begin.")),
     "an answer in a form": (
@@ -98,7 +142,13 @@ KINDS: dict[str, tuple[list[Any], tuple[str, ...]]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds_of_work_are_done_again(place: Place, kind: str) -> None:
     script, arguments = KINDS[kind]
-    place.run(list(script), "--record", *arguments)
+    left = list(script)
+
+    def answer(request: ReceivedRequest) -> Any:
+        reply = left.pop(0)
+        return reply(request) if callable(reply) else reply
+
+    place.run(answer, "--record", *arguments)
 
     code, report, outside = again(place)
 

@@ -10,40 +10,38 @@ from typing import Final
 _STARTS: Final = frozenset(
     ("socket.connect", "subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec")
 )
-_WATCHES: list[list[str]] = []
+_CHANGES: Final = frozenset(("os.mkdir", "os.remove", "os.rename", "os.rmdir"))
+_watches: list[list[str]] = []
+_hooks: list[str] = []
 
 
 @contextmanager
 def watched_outside() -> Iterator[list[str]]:
     """Give the list of what gets out while the block runs."""
-    if not _is_hooked:
+    if not _hooks:  # one for all tests: it cannot be removed
         sys.addaudithook(_audit)
-        _is_hooked.append(True)
+        _hooks.append("added")
     seen: list[str] = []
-    _WATCHES.append(seen)
+    _watches.append(seen)
     try:
         yield seen
     finally:
-        _WATCHES.remove(seen)
-
-
-_is_hooked: list[bool] = []
+        _watches.remove(seen)
 
 
 def _audit(event: str, arguments: tuple[object, ...]) -> None:
-    if not _WATCHES:
+    if not _watches:
         return
+    path = str(arguments[0]) if arguments else ""
+    is_own = "/reruns" in path or "__pycache__" in path or path == "/dev/null"
     if event in _STARTS:
         _note(event)
-    elif event == "open" and isinstance(arguments[2], int) and arguments[2] & 3:
-        path = str(arguments[0])
-        if not (path.endswith(".pyc") or "/reruns/" in path or "__pycache__" in path or path == "/dev/null"):
-            _note(f"open {path}")
-    elif event in {"os.mkdir", "os.remove", "os.rename", "os.rmdir"} and "/reruns" not in str(arguments[0]):
-        if "__pycache__" not in str(arguments[0]):
-            _note(f"{event} {arguments[0]}")
+    elif event == "open" and isinstance(arguments[2], int) and arguments[2] & 3 and not is_own:
+        _note(f"open {path}")
+    elif event in _CHANGES and not is_own:
+        _note(f"{event} {path}")
 
 
 def _note(text: str) -> None:
-    for seen in _WATCHES:
+    for seen in _watches:
         seen.append(text)
