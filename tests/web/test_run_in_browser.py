@@ -145,8 +145,14 @@ async def test_a_run_that_is_cut_and_resumed_goes_on_in_the_same_page(page: Brow
             file.write(b"".join(RECORDED[121:]))
         await page.wait(f"document.getElementById('app').dataset.events === '{len(RECORDED) - 1}'")
     await page.wait("document.querySelector('.banner').textContent.includes('lost')")
-    async with open_recorded_page(journal, port=int(served.url.split(":")[2].split("/")[0])):
+    async with open_recorded_page(journal, port=int(served.url.split(":")[2].split("/")[0])) as anew:
         await page.wait("document.querySelector('.banner').textContent.includes('no longer valid')")
+        await page.evaluate("location.reload()")
+        await page.wait("document.querySelector('.banner')?.textContent.includes('no longer valid')")
+        await page.evaluate(f"location.hash = '{anew.url.partition('#')[2]}&at=50'")
+        await page.wait("document.getElementById('app').dataset.at === '50'")
+        assert "token" not in await page.evaluate("location.href")
+        assert "no longer valid" not in await page.evaluate("document.querySelector('.banner').textContent")
 
 
 @more
