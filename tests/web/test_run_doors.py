@@ -137,9 +137,13 @@ def bad_bytes(page: OpenedPage) -> list[bytes]:
     ]
 
 
+def descriptors_and_tasks() -> tuple[int, int]:
+    return len(list(Path("/proc/self/fd").iterdir())), trio.lowlevel.current_statistics().tasks_living
+
+
 async def test_bad_connections_disturb_no_viewer_and_leave_nothing(tmp_path: Path) -> None:
     journal = make_run(tmp_path, RECORDED[:50])
-    before = len(list(Path("/proc/self/fd").iterdir())), trio.lowlevel.current_statistics().tasks_living
+    before = descriptors_and_tasks()
     async with open_recorded_page(journal) as page, trio.open_nursery() as nursery:
         port, token = address_of(page)
         stream = await trio.open_tcp_stream("127.0.0.1", port)
@@ -171,7 +175,7 @@ async def test_bad_connections_disturb_no_viewer_and_leave_nothing(tmp_path: Pat
         nursery.cancel_scope.cancel()
     await trio.aclose_forcefully(stream)
 
-    assert (len(list(Path("/proc/self/fd").iterdir())), trio.lowlevel.current_statistics().tasks_living) == before
+    assert descriptors_and_tasks() == before
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
