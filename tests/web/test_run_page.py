@@ -182,7 +182,8 @@ async def test_without_the_right_token_there_is_no_data_and_no_connection(tmp_pa
                 "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
                 f"Sec-WebSocket-Protocol: {PROTOCOL}, {wrong or 'none'}",
             )
-            assert (await get(port_of(page), "/live", *upgrade))[0] == 403
+            with trio.fail_after(20):
+                assert (await get(port_of(page), "/live", *upgrade))[0] == 403
         for name in ("moment", "mailbox", "talk", "runs", "findings", "search"):
             assert (await ask(page, f"{name}?run={RUN}", token=""))[0] == 401
         for name in ("moment", "mailbox", "talk", "runs", "findings", "search"):

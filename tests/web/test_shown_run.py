@@ -33,12 +33,12 @@ async def test_a_cut_and_a_resumption_are_told_within_a_second(
     shown = ShownRun(journal)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(shown.read_on)
-        for _ in range(3):
-            await trio.sleep(10)
+        for pause_s in (10.0, 11.3, 12.7):
+            await trio.sleep(pause_s)
             assert shown.standing is RunStanding.RUNNING
             locks[0] = LockState.FREE
             await wait_for(shown, RunStanding.BROKEN_OFF)
-            await trio.sleep(10)
+            await trio.sleep(pause_s)
             locks[0] = LockState.HELD
             with journal.open("ab") as file:
                 file.write(RECORDED[len(shown.index) + 1])
