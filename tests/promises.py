@@ -515,6 +515,23 @@ PROMISES: Final = {
     "S-fold": Promise("Every place of a run that is played shows the fold of the events up to there.", "swarm"),
     "S-jump": Promise("Keys move a run that is played by events, by failures and to a written place.", "swarm"),
     "S-follow": Promise("A run that grows is followed at its end until somebody moves.", "swarm"),
+    # the page of a run
+    "V-token": Promise(
+        "Without its whole token, which is new each time, the page of a run gives no data and no rows.", "page"
+    ),
+    "V-host": Promise("The page of a run answers its own exact hosts and origins alone.", "page"),
+    "V-reads": Promise("The page of a run only reads: a viewer that asks for more is closed.", "page"),
+    "V-runs": Promise("A page shows only runs of the folder that was named.", "page"),
+    "V-rows": Promise("A viewer gets each row once and in order, also after a lost connection.", "page"),
+    "V-moment": Promise("The state that a page shows of a moment is the fold of the events up to there.", "page"),
+    "V-told": Promise("If a run is cut, resumed, removed or replaced, its viewers are told within a second.", "page"),
+    "V-ends": Promise("Viewers of a page get the last rows of the run before it is closed.", "page"),
+    "V-viewer": Promise("No connection and no viewer changes anything for the run or for other viewers.", "page"),
+    "V-fails": Promise("A page that fails ends itself and nothing else.", "page"),
+    "V-left": Promise("When a page is left, cancelled or not, no task, socket or file of it is left.", "page"),
+    "V-port": Promise("A port that cannot be had is told before anything of the run begins.", "page"),
+    "V-content": Promise("A file of a run holds no words without the choice to have them.", "page"),
+    "V-masked": Promise("Secrets are masked in a file of a run, and counted.", "page"),
 }
 
 CHECKS_OF_THE_GATEWAY: Final = {
@@ -575,6 +592,7 @@ _CONFIGURED: Final = "what a configuration means is decided before anything is r
 _CHATS: Final = "what a chat shows is known to its service alone"
 _GATEWAY: Final = "it is about the gateway's journal, of which the checks of sessions know nothing"
 _SCREENS: Final = "what a terminal shows is not on record"
+_PAGES: Final = "what a page sends is not on record"
 
 NOT_IN_A_JOURNAL: Final = {
     "I-16": Unseen(
@@ -903,4 +921,10 @@ NOT_IN_A_JOURNAL: Final = {
     "S-fold": Unseen(_SCREENS, ("replay/test_played_run.py",)),
     "S-jump": Unseen(_SCREENS, ("replay/test_playhead.py", "replay/test_played_run.py")),
     "S-follow": Unseen(_SCREENS, ("replay/test_playhead.py", "replay/test_played_run.py")),
+    **dict.fromkeys(("V-token", "V-reads", "V-runs", "V-rows", "V-moment"), Unseen(_PAGES, ("web/test_run_page.py",))),
+    **dict.fromkeys(("V-host", "V-viewer"), Unseen(_PAGES, ("web/test_run_doors.py",))),
+    "V-told": Unseen(_PAGES, ("web/test_shown_run.py",)),
+    **dict.fromkeys(("V-fails", "V-left", "V-ends"), Unseen(_PAGES, ("web/test_opened_page.py",))),
+    "V-port": Unseen(_PAGES, ("web/test_page_of_commands.py",)),
+    **dict.fromkeys(("V-content", "V-masked"), Unseen(_PAGES, ("web/test_run_file.py",))),
 }

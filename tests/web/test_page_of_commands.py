@@ -60,8 +60,8 @@ async def watch(url: str, run: str, seen: list[tuple[Unpacked, str]]) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def misbehave(url: str) -> None:
-    """Be a viewer that reads nothing, one that speaks no HTTP, one that leaves behind the upgrade."""
+async def misbehave(url: str, run: str) -> None:
+    """Be connections that are no viewers, and then a viewer that never reads."""
     split = urlsplit(url)
     token = split.fragment.removeprefix("token=")
     head = (
@@ -69,18 +69,15 @@ async def misbehave(url: str) -> None:
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
         f"Sec-WebSocket-Protocol: greenroom.page.1, {token}\r\n\r\n"
     ).encode()
-    greeting = json.dumps({"run": "last", "has": {}}).encode()
+    greeting = json.dumps({"run": run, "has": {}}).encode()
     frame = bytes((0x81, 0x80 | len(greeting))) + bytes(4) + greeting
-    for sent in (
-        b"\xff" * 300,
-        head + b"\xff",
-        head + b"\x88\x80mask\x89\x80mask",
-        b"GET / HTTP/1.1\r\n",
-        head + frame,
-    ):
+    for sent in (b"\xff" * 300, head + b"\xff", head + b"\x88\x80mask\x89\x80mask", b"GET / HTTP/1.1\r\n"):
         stream = await trio.open_tcp_stream("127.0.0.1", split.port or 0)
         await stream.send_all(sent)
         await trio.aclose_forcefully(stream)
+    async with await trio.open_tcp_stream("127.0.0.1", split.port or 0) as stream:
+        await stream.send_all(head + frame)
+        await trio.sleep_forever()
 
 
 def test_the_address_of_a_run_goes_to_standard_error_and_its_page_goes_with_it(place: Place) -> None:
@@ -108,6 +105,7 @@ def test_the_address_of_a_run_goes_to_standard_error_and_its_page_goes_with_it(p
         trio.run(read_runs, url)
 
 
+@pytest.mark.promise("V-viewer", "V-ends")
 def test_a_swarm_with_viewers_reports_as_one_without_and_they_see_its_end(tmp_path: Path) -> None:
     repo = make_small_repo(tmp_path / "small")
     environ = {**os.environ, "GREENROOM_RUNS": str(tmp_path / "plain")}
@@ -118,10 +116,12 @@ def test_a_swarm_with_viewers_reports_as_one_without_and_they_see_its_end(tmp_pa
     async def look(url: str) -> None:
         _, found = await read_runs(url)
         with trio.fail_after(50):
-            async with trio.open_nursery() as nursery:
-                for _ in range(VIEWERS):
-                    nursery.start_soon(watch, url, found["named"], seen)
-                nursery.start_soon(misbehave, url)
+            async with trio.open_nursery() as others:
+                others.start_soon(misbehave, url, found["named"])
+                async with trio.open_nursery() as nursery:
+                    for _ in range(VIEWERS):
+                        nursery.start_soon(watch, url, found["named"], seen)
+                others.cancel_scope.cancel()
 
     with Forked("swarm", str(repo), "--json", "--page", "--latency", "0.02", environ=environ) as process:
         assert process.stderr is not None
@@ -163,6 +163,7 @@ def test_a_port_that_cannot_be_had_is_told_before_anything_begins(
     assert "--port must be between 0 and 65535, got 70000" in capsys.readouterr().err
 
 
+@pytest.mark.promise("V-port")
 def test_a_port_in_use_is_one_line_and_leaves_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,6 +72,7 @@ def run_with(folder: Path, lines: list[bytes], text: str) -> Path:
     return journal
 
 
+@pytest.mark.promise("V-content")
 @pytest.mark.parametrize(("content", "is_there"), [("none", False), ("short", True), ("all", True)])
 def test_words_are_in_the_file_only_if_they_were_asked_for(tmp_path: Path, content: str, is_there: bool) -> None:
     lines = [RECORDED[0], *map(with_needle, RECORDED[1:])]
@@ -84,6 +85,7 @@ def test_words_are_in_the_file_only_if_they_were_asked_for(tmp_path: Path, conte
     assert ("no texts" in said) == (not is_there)
 
 
+@pytest.mark.promise("V-content")
 def test_every_kind_of_event_is_without_its_words_in_a_file_without_content(tmp_path: Path) -> None:
     """Each kind that there is, not only those of a recorded run."""
     lines = [with_needle(json.dumps({"seq": 1, "t": 0.0, "ev": each.kind}).encode()) for each in EVENTS]
@@ -105,6 +107,7 @@ def test_long_texts_are_cut_in_a_short_file(tmp_path: Path) -> None:
     assert NEEDLE.encode() in export(journal, tmp_path / "run.html", "all")[1]
 
 
+@pytest.mark.promise("V-masked")
 def test_secrets_are_masked_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_TOKEN", "abcd-1234-efgh")
     secrets = (*KEYS, "abcd-1234-efgh")

@@ -50,7 +50,7 @@ export function makeFindings({ model, seen, source, go }) {
 
   function group(title, problems) {
     if (!problems.length) return [];
-    return [h("h3", {}, title, h("span.badge.quiet", {}, String(problems.length))), h("ul", {}, ...problems.slice(0, 200).map((problem) => h("li", {}, h("button.finding", { type: "button", "aria-current": model.seq(seen.at - 1) === problem.seq ? "true" : null, onclick: () => lead(problem) }, h("span.seq", {}, String(problem.seq)), h("span", {}, visible(named(model, problem.text))), h("small", {}, seconds(problem.t - model.t(0)))))))];
+    return [h("h2", {}, title, h("span.badge.quiet", {}, String(problems.length))), h("ul", {}, ...problems.slice(0, 200).map((problem) => h("li", {}, h("button.finding", { type: "button", "aria-current": model.seq(seen.at - 1) === problem.seq ? "true" : null, onclick: () => lead(problem) }, h("span.seq", {}, String(problem.seq)), h("span", {}, visible(named(model, problem.text))), h("small", {}, seconds(problem.t - model.t(0)))))))];
   }
 
   function lead(problem) {

@@ -44,9 +44,9 @@ export function makeTokens({ model, seen, go }) {
     node.replaceChildren(
       h("div.tiles", {}, tile("Input", tokens(total.input)), tile("Output", tokens(total.output)), tile("Read from cache", tokens(total.cache_read)), tile("Written to cache", tokens(total.cache_write)), tile("Requests", total.requests.toLocaleString("en"), total.failed_requests ? `${total.failed_requests} failed` : ""), tile("Cost", priced(rows), "estimate, by list prices")),
       picture(),
-      h("h3", {}, "By agent"),
+      h("h2", {}, "By agent"),
       table(["Agent", "Definition", "Model", "Input", "Output", "Cache read", "Cache write", "With spawned", "Requests", "Cost"], rows.map((row) => agentRow(row, byDescent.get(row.actor)))),
-      h("h3", {}, "By model and definition"),
+      h("h2", {}, "By model and definition"),
       table(["Model", "Definition", "Agents", "Input", "Output", "Cache read", "Requests", "Cost"], groups(rows)),
     );
   }

@@ -47,7 +47,7 @@ export function makeTree({ model, seen, go }) {
     if (event.key === "Enter") go({ actor: row.actor });
     else if (event.key === "ArrowDown") lines[place + 1]?.focus();
     else if (event.key === "ArrowUp") lines[place - 1]?.focus();
-    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") fold(row.actor);
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") closed.has(row.actor) === (event.key === "ArrowRight") && fold(row.actor);
     else return;
     event.preventDefault();
     event.stopPropagation();
