@@ -188,7 +188,7 @@ class RunPage:
             count = len(shown.index)
             known = self._problems.get(run)
             if count > MAX_CHECKED:
-                known = count, _too_many()
+                known = count, as_json(too_many_to_check())
             elif known is None or known[0] != count:
                 known = count, await self._blocking.run(self._look_for_problems, run)
                 self._problems[run] = known
@@ -202,7 +202,7 @@ class RunPage:
             raise _Bad(status=404, why="no such run")
         text = read_journal(journal, events_of(journal))
         if len(text.entries) > MAX_CHECKED:
-            return _too_many()
+            return as_json(too_many_to_check())
         return as_json({"problems": problems_in(text, journal.parent, self._find_problems), "why": ""})
 
     async def _search(self, request: Request) -> Response:
@@ -247,8 +247,9 @@ class RunPage:
             self._has_left = trio.Event()
 
 
-def _too_many() -> bytes:
-    return as_json({"problems": [], "why": f"more than {MAX_CHECKED:,} events: use greenroom replay --check"})
+def too_many_to_check() -> dict[str, Any]:
+    """Return the answer in place of the problems of a run that is too long to be checked while somebody waits."""
+    return {"problems": [], "why": f"more than {MAX_CHECKED:,} events: use greenroom replay --check"}
 
 
 def problems_in(text: JournalText, folder: Path, find_problems: FindProblems) -> Sequence[Mapping[str, Any]]:
