@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import attrs
 import trio
@@ -17,6 +17,9 @@ from greenroom.mcp._peer import OpenPeer
 from greenroom.mcp._server_rules import ServerRules
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
 from greenroom.tools import SystemProcesses
+
+if TYPE_CHECKING:
+    from greenroom.mcp._peer_effects import PeerEffects
 
 SUPERVISOR: Final = "mcp"
 """The name of the supervisor of all connections."""
@@ -47,6 +50,8 @@ class McpServices:
     """Called with a server's name and a message that it pushes."""
     open_peer: OpenPeer | None = None
     """Opens connections; by default with the official SDK, which is imported at the first connection."""
+    effects: PeerEffects | None = None
+    """Records what servers say, or serves it from a record."""
 
 
 @final

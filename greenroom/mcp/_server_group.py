@@ -25,6 +25,7 @@ from greenroom.mcp._elicitations import Elicitation, ElicitationAnswer
 from greenroom.mcp._entry_parser import BrokenServer
 from greenroom.mcp._mcp_errors import MissingServers, ServerDown
 from greenroom.mcp._mcp_services import Branch, McpServices
+from greenroom.mcp._peer import OpenPeer
 from greenroom.mcp._resources import Library
 from greenroom.mcp._sdk import SdkPeers
 from greenroom.mcp._server import Server, ServerState, has_to_wait, missing, why_missing
@@ -58,7 +59,7 @@ class McpServers:
         """Unusable entries."""
         self._branch = branch
         self._services = services
-        self._open_peer = services.open_peer or SdkPeers(
+        open_peer: OpenPeer = services.open_peer or SdkPeers(
             cwd=services.cwd,
             programs=services.programs,
             ports=services.ports,
@@ -67,6 +68,7 @@ class McpServers:
             on_elicited=services.on_elicited,
             on_push=services.on_push,
         )
+        self._open_peer = open_peer if services.effects is None else services.effects.around(open_peer)
         self._keeper = Keeper(services.ports, services.output_folder)
         self._servers: dict[str, Server] = {}
         self._disabled = tuple(disabled)

@@ -15,6 +15,7 @@ import trio
 from greenroom.agents.subagents import DelegationSettings, MainAgent
 from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.ports import Ports
+from greenroom.effects import Effects
 from greenroom.mcp import TOKENS_FOLDER, Channels, McpServers, McpServices, start_servers
 from greenroom.models import Model
 from greenroom.models.budgets import Budget
@@ -128,7 +129,17 @@ async def open_services(
             model=model,
             budget=budget,
             inbox=inbox,
-            servers=await _start_servers(plan, processes, elicitations, channels, branch, folder=folder, ports=ports),
+            servers=await _start_servers(
+                plan,
+                processes,
+                elicitations,
+                channels,
+                branch,
+                nursery,
+                folder=folder,
+                ports=ports,
+                effects=effects.port,
+            ),
             channels=channels,
             elicitations=elicitations,
             title=Title(plan.run.beginning.title, recorder, main),
@@ -178,11 +189,21 @@ async def _start_servers(
     elicitations: Elicitations,
     channels: Channels,
     branch: Supervisor,
+    nursery: trio.Nursery,
     *,
     folder: Path,
     ports: Ports,
+    effects: Effects | None,
 ) -> McpServers:
     found = plan.servers
+    recorded = None
+    if effects is not None:
+        from greenroom.mcp import PeerEffects  # for runs on record alone
+
+        recorded = PeerEffects(effects, plan.secrets.mask_value)
+        if effects.is_served:
+            for config in found.configs:
+                nursery.start_soon(recorded.serve_pushes, config.name, channels.receive)
     services = McpServices(
         cwd=plan.cwd,
         ports=ports,
@@ -193,7 +214,8 @@ async def _start_servers(
         tokens=None if plan.places is None else plan.places.home / TOKENS_FOLDER,
         elicit=elicitations.ask,
         on_elicited=elicitations.completed,
-        on_push=channels.receive,
+        on_push=channels.receive if recorded is None else recorded.around_push(channels.receive),
+        effects=recorded,
     )
     return await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
 
