@@ -43,7 +43,7 @@ class RecordedEffect:
     """A recorded effect."""
 
     of: str
-    """The kind: `tool`, `hook`, `answer`, `task` or `server`."""
+    """The kind: `tool`, `hook`, `answer`, `command` (of a skill), `task` or `server`."""
     agent: str
     key: str
     asked: Mapping[str, Any]

@@ -23,7 +23,7 @@ class Effects(Protocol):
         """Return the recorded result, at its recorded place; None if the work is to be done now.
 
         Args:
-            of: The kind of effect: `tool`, `hook`, `answer`, `task` or `server`.
+            of: The kind of effect: `tool`, `hook`, `answer`, `command` (of a skill), `task` or `server`.
             agent: Id of the agent that wants it.
             key: Its name within the agent, such as the id of a call; a name that is used again counts on.
             asked: The input, as JSON values.
