@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from greenroom.mcp._mcp_services import McpServices
     from greenroom.mcp._mcp_settings import McpSettings, with_environment
     from greenroom.mcp._peer import Change, Peer
-    from greenroom.mcp._peer_effects import PeerEffects
     from greenroom.mcp._resources import Library, ResourceTool, make_resource_tools
     from greenroom.mcp._server import Server, ServerState
     from greenroom.mcp._server_group import McpServers, start_servers
@@ -67,7 +66,6 @@ else:
             "greenroom.mcp._mcp_services": ("McpServices",),
             "greenroom.mcp._mcp_settings": ("McpSettings", "with_environment"),
             "greenroom.mcp._peer": ("Change", "Peer"),
-            "greenroom.mcp._peer_effects": ("PeerEffects",),
             "greenroom.mcp._resources": ("Library", "ResourceTool", "make_resource_tools"),
             "greenroom.mcp._server": ("Server", "ServerState"),
             "greenroom.mcp._server_group": ("McpServers", "start_servers"),
@@ -118,7 +116,6 @@ __all__ = [
     "McpToolsChanged",
     "MissingServers",
     "Peer",
-    "PeerEffects",
     "ResourceTool",
     "Server",
     "ServerConfig",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import Any, Final, final
 
 import attrs
 import trio
 
 from greenroom.core.ports import Ports
+from greenroom.effects import Effects
 from greenroom.mcp._channel_messages import ChannelPush
 from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._mcp_settings import McpSettings
@@ -17,9 +18,6 @@ from greenroom.mcp._peer import OpenPeer
 from greenroom.mcp._server_rules import ServerRules
 from greenroom.supervisor import StopOrder, Supervisor, SupervisorSpec
 from greenroom.tools import SystemProcesses
-
-if TYPE_CHECKING:
-    from greenroom.mcp._peer_effects import PeerEffects
 
 SUPERVISOR: Final = "mcp"
 """The name of the supervisor of all connections."""
@@ -50,8 +48,10 @@ class McpServices:
     """Called with a server's name and a message that it pushes."""
     open_peer: OpenPeer | None = None
     """Opens connections; by default with the official SDK, which is imported at the first connection."""
-    effects: PeerEffects | None = None
+    effects: Effects | None = None
     """Records what servers say, or serves it from a record."""
+    mask: Callable[[Any], Any] = lambda values: values
+    """Masks secrets in JSON values for that record."""
 
 
 @final

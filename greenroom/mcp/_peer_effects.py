@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final, TypeVar, final
 
 import attrs
+import trio
 
 from greenroom.effects import Effects, current_owner
 from greenroom.mcp._channel_messages import ChannelPush
@@ -57,34 +58,29 @@ class PeerEffects:
     Args:
         effects: The effects of the run.
         mask: Masks secrets in JSON values.
+        on_push: Called with a server's name and a message that it pushes.
     """
 
     effects: Effects
     _mask: Callable[[Any], Any]
+    _on_push: Push
 
     def around(self, open_peer: OpenPeer) -> OpenPeer:
         """Return what opens connections in place of `open_peer`, whose answers are recorded; in a re-run it is not called."""
         return self._open_served if self.effects.is_served else partial(self._open_recorded, open_peer)
 
-    def around_push(self, on_push: Push) -> Push:
-        """Return what is called with a message that a server pushes, so that it is recorded."""
-        if self.effects.is_served:
-            return on_push
+    def push(self, server: str, push: ChannelPush) -> None:
+        """Record a message that a server pushes, and pass it on."""
+        self.effects.note(_OF, current_owner(), f"{server} push", {}, {"push": self._mask(attrs.asdict(push))})
+        self._on_push(server, push)
 
-        def recorded(server: str, push: ChannelPush) -> None:
-            values = attrs.asdict(push)
-            self.effects.note(_OF, server, "push", {}, {"push": self._mask(values)})
-            on_push(server, push)
-
-        return recorded
-
-    async def serve_pushes(self, server: str, on_push: Push) -> None:
-        """Push what a server has pushed, at the recorded places; never returns."""
+    async def _serve_pushes(self, server: str) -> None:
+        """Pass on what a server has pushed, at the recorded places; never returns."""
         while True:
-            got = await self.effects.served(_OF, server, "push", {}, may_miss=True)
+            got = await self.effects.served(_OF, current_owner(), f"{server} push", {}, may_miss=True)
             assert got is not None
             values = got["push"]
-            on_push(server, ChannelPush(**{**values, "attributes": tuple(map(tuple, values["attributes"]))}))
+            self._on_push(server, ChannelPush(**{**values, "attributes": tuple(map(tuple, values["attributes"]))}))
 
     @asynccontextmanager
     async def _open_recorded(
@@ -113,7 +109,10 @@ class PeerEffects:
         if "failed" in got:
             ending.why, ending.needs_auth, ending.said = got["failed"], got["auth"], got["said"]
             raise ServerDown(config.name, got["failed"])
-        yield _ServedPeer(_rich(got["info"]), tuple(got["left_out"]), config.name, self, ending)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._serve_pushes, config.name)
+            yield _ServedPeer(_rich(got["info"]), tuple(got["left_out"]), config.name, self)
+            nursery.cancel_scope.cancel()
 
     async def recorded(self, key: str, ask: Callable[[], Awaitable[T]]) -> T:
         """Ask a server, and record what it answers."""
@@ -194,7 +193,6 @@ class _ServedPeer:
     left_out: tuple[str, ...]
     _server: str
     _effects: PeerEffects
-    _ending: ConnectionEnd
 
     async def list_tools(self) -> tuple[ToolInfo, ...]:
         found: tuple[ToolInfo, ...] = await self._effects.served(f"{self._server} tools")

@@ -59,6 +59,12 @@ class McpServers:
         """Unusable entries."""
         self._branch = branch
         self._services = services
+        on_push, recorded = services.on_push, None
+        if services.effects is not None:
+            from greenroom.mcp._peer_effects import PeerEffects  # for runs on record alone
+
+            recorded = PeerEffects(services.effects, services.mask, on_push)
+            on_push = recorded.push
         open_peer: OpenPeer = services.open_peer or SdkPeers(
             cwd=services.cwd,
             programs=services.programs,
@@ -66,9 +72,9 @@ class McpServers:
             tokens=services.tokens,
             elicit=None if services.elicit is None else self.ask_person,
             on_elicited=services.on_elicited,
-            on_push=services.on_push,
+            on_push=on_push,
         )
-        self._open_peer = open_peer if services.effects is None else services.effects.around(open_peer)
+        self._open_peer = open_peer if recorded is None else recorded.around(open_peer)
         self._keeper = Keeper(services.ports, services.output_folder)
         self._servers: dict[str, Server] = {}
         self._disabled = tuple(disabled)

@@ -106,6 +106,7 @@ def test_servers_of_definitions_are_not_started(tmp_path: Path) -> None:
         ("SendMessage", "uds:/run/other", True),
         ("SendMessage", " session:20261120-225103-k3f9qz", True),
         ("SendMessage", "main", False),
+        ("ListAgents", "", True),
         ("Agent", "", False),
         ("Read", "", True),
     ],

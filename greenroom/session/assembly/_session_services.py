@@ -15,7 +15,6 @@ import trio
 from greenroom.agents.subagents import DelegationSettings, MainAgent
 from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.ports import Ports
-from greenroom.effects import Effects
 from greenroom.mcp import TOKENS_FOLDER, Channels, McpServers, McpServices, start_servers
 from greenroom.models import Model
 from greenroom.models.budgets import Budget
@@ -135,10 +134,9 @@ async def open_services(
                 elicitations,
                 channels,
                 branch,
-                nursery,
                 folder=folder,
                 ports=ports,
-                effects=effects.port,
+                effects=effects,
             ),
             channels=channels,
             elicitations=elicitations,
@@ -189,21 +187,12 @@ async def _start_servers(
     elicitations: Elicitations,
     channels: Channels,
     branch: Supervisor,
-    nursery: trio.Nursery,
     *,
     folder: Path,
     ports: Ports,
-    effects: Effects | None,
+    effects: RunEffects,
 ) -> McpServers:
     found = plan.servers
-    recorded = None
-    if effects is not None:
-        from greenroom.mcp import PeerEffects  # for runs on record alone
-
-        recorded = PeerEffects(effects, plan.secrets.mask_value)
-        if effects.is_served:
-            for config in found.configs:
-                nursery.start_soon(recorded.serve_pushes, config.name, channels.receive)
     services = McpServices(
         cwd=plan.cwd,
         ports=ports,
@@ -214,8 +203,9 @@ async def _start_servers(
         tokens=None if plan.places is None else plan.places.home / TOKENS_FOLDER,
         elicit=elicitations.ask,
         on_elicited=elicitations.completed,
-        on_push=channels.receive if recorded is None else recorded.around_push(channels.receive),
-        effects=recorded,
+        on_push=channels.receive,
+        effects=effects.port,
+        mask=plan.secrets.mask_value,
     )
     return await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
 
