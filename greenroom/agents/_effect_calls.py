@@ -65,7 +65,9 @@ async def _call_about_task(
 
 
 def is_from_outside(name: str, tool: Tool, values: Mapping[str, Any]) -> bool:
-    """True if the result of a call comes from outside of the session; a message to another session goes there too."""
+    """True if the result of a call comes from outside of the session; a message to another session, and a list of them, does too."""
+    if name == "ListAgents":
+        return True
     if name == "SendMessage" and str(values.get("to", "")).strip().startswith(OUTSIDE):
         return True
     return not (acts_on_session(tool) or name in _OWN or traits_of(name).kind is ToolKind.SESSION)

@@ -234,11 +234,15 @@ class EffectReplay:
         for effect in record.effects:
             self._left.setdefault((effect.of, effect.agent, effect.key), deque()).append(effect)
 
-    async def served(self, of: str, agent: str, key: str, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    async def served(
+        self, of: str, agent: str, key: str, asked: Mapping[str, Any], *, may_miss: bool = False
+    ) -> Mapping[str, Any] | None:
         """Return the recorded result when its place has come. A difference ends the re-run."""
         left = self._left.get((of, agent, key))
         now = self._as_recorded(json.loads(json.dumps(asked, default=str)))
         what = f"{of} {key}"
+        if not left and may_miss:
+            await trio.sleep_forever()
         if not left:
             detail = "the record has no result for it, and nothing is run in a re-run"
             await self._conductor.end_of_record(

@@ -14,6 +14,8 @@ from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
 from tests.cli.place import Place
+from tests.mcp.real import EVERYTHING
+from tests.mcp.warm import warm_command
 from tests.reruns.outside import watched_outside
 
 
@@ -85,6 +87,9 @@ HOOKS = {
 }
 ALLOWED = ("--allowed-tools", "Bash,Write,Read,Agent,TaskOutput")
 
+COMMAND, *ARGUMENTS = warm_command(EVERYTHING)
+SERVERS = json.dumps({"mcpServers": {"all": {"command": COMMAND, "args": ARGUMENTS}}})
+
 KINDS: dict[str, tuple[list[Any], tuple[str, ...]]] = {
     "an agent in the foreground": ([calls(agent("Look.")), "Found it.", "Done."], ("Begin.",)),
     "an agent in the background": (
@@ -122,6 +127,21 @@ KINDS: dict[str, tuple[list[Any], tuple[str, ...]]] = {
             *["I see."] * 6,
         ],
         ("--allowed-tools", "Monitor", "Begin."),
+    ),
+    "a tool of a server": (
+        [
+            calls(Call("mcp__all__echo", {"text": "hello"}), Call("mcp__all__add", {"a": 1, "b": 2})),
+            calls(Call("mcp__all__boom", {}), Call("mcp__all__picture", {})),
+            calls(Call("mcp__all__learn", {})),
+            calls(Call("mcp__all__trick", {})),
+            "Done.",
+        ],
+        ("--mcp-config", SERVERS, "--allowed-tools", "mcp__all", "Begin."),
+    ),
+    "a prompt of a server": (["Done."], ("--mcp-config", SERVERS, "/mcp__all__talk")),
+    "a server that cannot be started": (
+        ["Done."],
+        ("--mcp-config", json.dumps({"mcpServers": {"none": {"command": "/nonexistent/program"}}}), "Begin."),
     ),
     "hooks": ([calls(BASH), "Done."], (*ALLOWED, "--settings", json.dumps({"hooks": HOOKS}), "--trust", "Begin.")),
     "an answer in a form": (

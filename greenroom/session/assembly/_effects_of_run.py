@@ -10,7 +10,6 @@ from typing import Any, Final, Literal, final
 
 import attrs
 
-from greenroom.core import UsageError
 from greenroom.core.ports import Ports, SystemClock
 from greenroom.effects import (
     EFFECTS_FILE,
@@ -63,15 +62,9 @@ def recorded_part(settings: SessionSettings) -> Literal["off", "model", "effects
 
 
 def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
-    """Return the effects of a session, and the ports with which its ids come out the same when it is done again.
-
-    Raises:
-        UsageError: The session is to be done again, and has MCP servers.
-    """
+    """Return the effects of a session, and the ports with which its ids come out the same when it is done again."""
     replay = plan.spec.host.replay
     if replay is not None:
-        if plan.servers.configs:
-            raise UsageError("cannot do a session with MCP servers again: the tools of its servers are not on record")
         journal.recorder.listen(replay.follow)
         owned = _owned(ports, replay.seed, replay.effects)
         return RunEffects(port=replay.effects, ports=owned, make_mailbox=replay.make_mailbox)
