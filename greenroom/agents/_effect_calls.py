@@ -24,9 +24,9 @@ _OWN: Final = frozenset(("Skill", "ToolSearch", "EnterWorktree", "ExitWorktree")
 """Tools that change the agent itself."""
 
 
-async def call_tool(
+def call_tool(
     call: ToolUseBlock, tool: Tool, values: Mapping[str, Any], context: ToolContext, home: AgentState
-) -> str:
+) -> Awaitable[str]:
     """Run a tool and return its text; in a re-run, return the recorded one.
 
     Raises:
@@ -34,7 +34,13 @@ async def call_tool(
     """
     effects = home.services.effects
     if effects is None or not is_from_outside(call.name, tool, values):
-        return await tool.call(values, context)
+        return tool.call(values, context)  # the tool's own coroutine: one less that waits for each call
+    return _served_or_recorded(call, tool, values, context, home, effects)
+
+
+async def _served_or_recorded(
+    call: ToolUseBlock, tool: Tool, values: Mapping[str, Any], context: ToolContext, home: AgentState, effects: Effects
+) -> str:
     asked = {"name": call.name, "input": values}
     got = await effects.served(_OF, home.profile.id, call.id, asked)
     if got is not None:
