@@ -27,9 +27,9 @@ _OF_TASKS: Final = frozenset(("TaskOutput", "TaskStop"))
 """Tools that act on background tasks, and return what these have printed."""
 
 
-async def call_tool(
+def call_tool(
     call: ToolUseBlock, tool: Tool, values: Mapping[str, Any], context: ToolContext, home: AgentState
-) -> str:
+) -> Awaitable[str]:
     """Run a tool and return its text; in a re-run, return the recorded one.
 
     Raises:
@@ -39,7 +39,13 @@ async def call_tool(
     if effects is not None and call.name in _OF_TASKS:
         return await _call_about_task(call, tool, values, context, home, effects)
     if effects is None or not is_from_outside(call.name, tool, values):
-        return await tool.call(values, context)
+        return tool.call(values, context)  # the tool's own coroutine: one less that waits for each call
+    return _served_or_recorded(call, tool, values, context, home, effects)
+
+
+async def _served_or_recorded(
+    call: ToolUseBlock, tool: Tool, values: Mapping[str, Any], context: ToolContext, home: AgentState, effects: Effects
+) -> str:
     asked = {"name": call.name, "input": values}
     got = await effects.served(_OF, home.profile.id, call.id, asked)
     if got is not None:
