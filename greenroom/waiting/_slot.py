@@ -36,6 +36,11 @@ class ReplySlot(ParkingSpot):
         """True if a task sleeps on it: neither settled nor cancelled."""
         return self.task is not None
 
+    @property
+    def result(self) -> tuple[Any, Exception | None]:
+        """The value and the error with which it was settled; for those who have set `callback` instead of waiting."""
+        return self._value, self._error
+
     def answer(self, value: Any) -> bool:
         """Settle with a value; return False if it is too late."""
         return self._settle(value, None)

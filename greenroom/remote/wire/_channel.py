@@ -130,6 +130,14 @@ class Channel:
         self._top = max(self._top, self._first + self._ahead - 1)
         return batch
 
+    def was_sent(self, number: int) -> bool:
+        """Return True if any connection was given the frame with this number."""
+        return number <= self._top
+
+    def unacknowledged(self) -> list[bytes]:
+        """Return the frames that the other side has not acknowledged, oldest first."""
+        return list(self._waiting)
+
     @property
     def in_flight_bytes(self) -> int:
         """Size of the frames that the present connection was given and that are not acknowledged."""

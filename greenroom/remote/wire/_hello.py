@@ -71,14 +71,21 @@ def _random(_instance: object, attribute: attrs.Attribute[str], value: str) -> N
         raise ValueError(f"{attribute.name} must be {_RANDOM_CHARACTERS} hexadecimal digits")
 
 
-def check_node_name(_instance: object, attribute: attrs.Attribute[str], value: str) -> None:
-    """Refuse what is no name of a node: 1 to 64 ASCII letters, digits, `.`, `_` and `-`."""
-    if (
-        not 0 < len(value) <= _MAX_NAME
-        or not value.isascii()
-        or not value.replace("-", "").replace("_", "").replace(".", "").isalnum()
-    ):
-        raise ValueError(f"{attribute.name} must be 1 to {_MAX_NAME} letters, digits, '.', '_' and '-'")
+def check_node_name(name: str) -> None:
+    """Refuse what is no name of a node: 1 to 64 ASCII letters, digits, `.`, `_` and `-`.
+
+    Raises:
+        ValueError: It is none.
+    """
+    plain = name.replace("-", "").replace("_", "").replace(".", "")
+    if not 0 < len(name) <= _MAX_NAME or not name.isascii() or not plain.isalnum():
+        raise ValueError(
+            f"a node must be called by 1 to {_MAX_NAME} letters, digits, '.', '_' and '-', got {name[:80]!r}"
+        )
+
+
+def _node(_instance: object, _attribute: object, value: str) -> None:
+    check_node_name(value)
 
 
 def _versions(_instance: object, attribute: attrs.Attribute[tuple[int, int]], value: tuple[int, ...]) -> None:
@@ -98,7 +105,7 @@ class Hello:
 
     v: tuple[int, ...] = attrs.field(default=PROTOCOL_VERSIONS, validator=_versions)
     """Lowest and highest version of the protocol."""
-    node: str = attrs.field(validator=check_node_name)
+    node: str = attrs.field(validator=_node)
     """Name of the node. It is believed only because its token proves it."""
     boot: str = attrs.field(validator=_random)
     """This start of the node."""

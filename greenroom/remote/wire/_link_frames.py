@@ -45,6 +45,8 @@ class LinkFrame:
     kind: ClassVar[str] = ""
     """Its word on the wire."""
     channel: ClassVar[ChannelName] = ChannelName.DATA
+    is_refusable: ClassVar[bool] = False
+    """True if it is refused while the window is full. All others answer something, or are one for each call of a limited number."""
 
 
 @final
@@ -53,6 +55,7 @@ class TellFrame(LinkFrame):
     """A message for an actor."""
 
     kind: ClassVar[str] = "tell"
+    is_refusable: ClassVar[bool] = True
 
     to: int = attrs.field(validator=_count)
     """The actor, as the receiver of the frame has numbered it."""
@@ -71,6 +74,7 @@ class AskFrame(LinkFrame):
     """A message that wants an answer."""
 
     kind: ClassVar[str] = "ask"
+    is_refusable: ClassVar[bool] = True
 
     ask: int = attrs.field(validator=_count)
     """Number of the ask, given by the asker."""
@@ -211,8 +215,9 @@ class RefusedFrame(LinkFrame):
 
     tell: int = attrs.field(validator=_count)
     """Number of its frame on the data channel."""
+    to: int = attrs.field(validator=_count)
     why: str = attrs.field(validator=_text)
-    """`no_actor`, or `ended`."""
+    """`no_actor`, `ended` or `unreadable`."""
 
 
 @final

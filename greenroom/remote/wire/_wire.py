@@ -72,17 +72,14 @@ class Wire:
         self.data = Channel(max_frames=max_frames, max_bytes=max_bytes)
 
     def put(self, frame: LinkFrame) -> int | None:
-        """Keep a frame until the other side has it. Return its number on its channel; None if the window is full.
-
-        Control frames are always kept: each answers for one frame of data, or for one call, whose number is limited.
+        """Keep a frame until the other side has it. Return its number on its channel; None if it is refusable and the window full.
 
         Raises:
             UsageError: It is too large, or holds what JSON cannot express.
         """
         kind = frame.__class__
-        is_data = kind.channel is ChannelName.DATA
-        channel = self.data if is_data else self.control
-        if is_data and not channel.has_room():
+        channel = self.channel(kind.channel)
+        if kind.is_refusable and not channel.has_room():
             return None
         number = channel.next_number
         fields = [getattr(frame, name) for name in _FIELD_NAMES[kind]]
@@ -94,7 +91,7 @@ class Wire:
             raise UsageError(
                 f"a {kind.kind!r} of {len(text):,} bytes is too large: a message may have {self.max_message:,} bytes"
             )
-        if is_data and not channel.has_room(len(text)):
+        if kind.is_refusable and not channel.has_room(len(text)):
             return None
         return channel.put(text)
 
@@ -168,6 +165,14 @@ class Wire:
                 number, frame = _frame_of(each, name, place)
                 if channel.take(number):
                     deliver(number, frame)
+
+    def channel(self, name: ChannelName) -> Channel:
+        """Return a channel."""
+        return self.data if name is ChannelName.DATA else self.control
+
+    def unacknowledged(self) -> list[tuple[int, LinkFrame]]:
+        """Return the data frames that the other side has not acknowledged, with their numbers, oldest first."""
+        return [_frame_of(orjson.loads(text), ChannelName.DATA, 0) for text in self.data.unacknowledged()]
 
     def statistics(self) -> WireStatistics:
         """Return the figures at this moment."""

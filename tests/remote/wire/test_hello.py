@@ -54,8 +54,8 @@ def test_builds_without_a_common_version_refuse_each_other_and_name_both() -> No
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"node": ""}, "node must be 1 to 64 letters"),
-        ({"node": "a\nb"}, "node must be"),
+        ({"node": ""}, "a node must be called by 1 to 64 letters"),
+        ({"node": "a\nb"}, "a node must be"),
         ({"node": None}, "is not text"),
         ({"boot": "0"}, "boot must be 32 hexadecimal digits"),
         ({"link": "G" * 32}, "link must be 32 hexadecimal digits"),
