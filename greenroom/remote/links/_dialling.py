@@ -157,8 +157,9 @@ async def dialled(node: str, address: Address, *, tls: ssl.SSLContext | None = N
     Raises:
         Unreachable: Nobody takes links there.
     """
-    from trio_websocket import HandshakeError, wrap_client_stream
+    from trio_websocket import ConnectionRejected, HandshakeError, wrap_client_stream
 
+    is_open = False
     where = _shown(address)
     try:
         with trio.fail_after(SHAKE_S):
@@ -181,9 +182,14 @@ async def dialled(node: str, address: Address, *, tls: ssl.SSLContext | None = N
                         )
                 except (HandshakeError, OSError, trio.BrokenResourceError, trio.TooSlowError) as error:
                     raise Unreachable(node, where, f"no node takes links there: {_why(error)}") from error
+                is_open = True
                 yield _Dialled(socket)
             finally:
                 nursery.cancel_scope.cancel("the connection is closed")
+    except ExceptionGroup as group:  # of the library's reader
+        rejected = group.subgroup(ConnectionRejected)
+        why = "the server there rejects it" if rejected is not None else "the connection failed"
+        raise (ConnectionEnded(_ABNORMAL) if is_open else Unreachable(node, where, why)) from group
     finally:
         await trio.aclose_forcefully(stream)
 

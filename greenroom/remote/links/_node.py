@@ -194,12 +194,6 @@ class Node:
                     link.lose(str(error))
                     return
                 link.note_failure(str(error))
-            except ExceptionGroup as group:  # from the library's reader, as the connection broke
-                errors.append(group)
-                if is_new:
-                    link.lose("the connection failed")
-                    return
-                link.note_failure("the connection failed")
             await trio.sleep(delay_s * (1 + self._runtime.ports.chance.random() / 2))
             delay_s = min(max(delay_s * 2, _FIRST_DELAY_S), _MAX_DELAY_S)
 
