@@ -9,35 +9,20 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 from urllib.parse import parse_qs
 
-import attrs
 import trio
 
-from greenroom.core import JournalError, UsageError, open_bare_nursery
+from greenroom.core import JournalError
 from greenroom.core.ports import Ports
 from greenroom.core.texts import as_json
-from greenroom.gateway.record import EVENTS, find_journal
-from greenroom.serving import (
-    Connection,
-    ConnectionEnded,
-    Endpoint,
-    Request,
-    Resource,
-    Response,
-    Secrets,
-    Server,
-    Tcp,
-    Upgrade,
-    open_server,
-)
-from greenroom.terminal import Ladder, climbing
-from greenroom.trace import JournalText, read_header, read_journal, runs_folder
+from greenroom.gateway.record import events_of
+from greenroom.serving import Connection, ConnectionEnded, Endpoint, Request, Resource, Response, Secrets, Upgrade
+from greenroom.trace import JournalText, read_journal
 from greenroom.web._page_files import page_endpoints
 from greenroom.web._run_list import RunList
 from greenroom.web._shown_run import ShownRun
@@ -54,16 +39,17 @@ MAX_CHECKED: Final = 200_000
 ALIVE_S: Final = 15.0
 """Seconds after which a viewer is told that there is nothing new."""
 MAX_OPEN_RUNS: Final = 4
+LAST_ROWS_S: Final = 1.0
+"""Seconds within which viewers can take the last rows when a page is closed."""
 _TOKEN_BYTES: Final = 24
 _ALIGNED_BYTES: Final = 8
 _REFUSED: Final = 1008
+_GOING_AWAY: Final = 1001
 _SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 _JSON: Final = "application/json; charset=utf-8"
 
 FindProblems = Callable[[JournalText, Path], Sequence[Mapping[str, Any]]]
 """Returns the problems of a run in the folder, each with `kind`, `seq`, `t` and `text`. It blocks."""
-Say = Callable[[str], object]
-"""Prints a line."""
 
 
 @final
@@ -78,7 +64,7 @@ class _Bad(Exception):
 
 @final
 class RunPage:
-    """The page of the runs of a folder. Made by `open_run_page`."""
+    """The page of the runs of a folder. Made by `open_run_pages`."""
 
     def __init__(self, runs: RunList, nursery: trio.Nursery, find_problems: FindProblems) -> None:
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
@@ -90,6 +76,13 @@ class RunPage:
         self._open: dict[str, tuple[ShownRun, trio.CancelScope]] = {}
         self._viewers: dict[str, int] = {}
         self._problems: dict[str, tuple[int, bytes]] = {}
+        self._is_over = False
+        self._has_left = trio.Event()
+
+    @property
+    def viewers(self) -> int:
+        """Number of connections over which rows are sent."""
+        return sum(self._viewers.values())
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return what a server has to serve. It blocks: the files are read once."""
@@ -119,6 +112,18 @@ class RunPage:
                 max_proven=MAX_VIEWERS,
             ),
         )
+
+    async def finish(self) -> None:
+        """Send viewers the last rows, and return when they have them or `LAST_ROWS_S` have passed."""
+        with trio.move_on_after(LAST_ROWS_S):
+            for shown, _ in list(self._open.values()):
+                while shown.step():
+                    await trio.lowlevel.checkpoint()
+            self._is_over = True
+            for shown, _ in self._open.values():
+                shown.news.set()
+            while self.viewers:
+                await self._has_left.wait()
 
     def close(self) -> None:
         """Close the files of all runs."""
@@ -195,7 +200,7 @@ class RunPage:
         journal = self._runs.find(run)
         if journal is None:
             raise _Bad(status=404, why="no such run")
-        text = read_journal(journal, EVENTS)
+        text = read_journal(journal, events_of(journal))
         if len(text.entries) > MAX_CHECKED:
             return _too_many()
         return as_json({"problems": problems_in(text, journal.parent, self._find_problems), "why": ""})
@@ -233,9 +238,13 @@ class RunPage:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_refuse_more, connection, nursery)
-                await _send_rows(connection, shown, has)
+                await _send_rows(connection, shown, has, is_over=lambda: self._is_over)
+                await connection.close(_GOING_AWAY, "the page is closed")
+                nursery.cancel_scope.cancel("the page is closed")
         finally:
             self._viewers[run] -= 1
+            self._has_left.set()
+            self._has_left = trio.Event()
 
 
 def _too_many() -> bytes:
@@ -266,7 +275,10 @@ async def _refuse_more(connection: Connection, nursery: trio.Nursery) -> None:
     nursery.cancel_scope.cancel("the viewer is gone")
 
 
-async def _send_rows(connection: Connection, shown: ShownRun, has: dict[str, int]) -> None:
+async def _send_rows(
+    connection: Connection, shown: ShownRun, has: dict[str, int], *, is_over: Callable[[], bool] = lambda: False
+) -> None:
+    """Send the rows that a viewer does not have yet, and return when there are none and no further ones will come."""
     sent: object = None
     while True:
         news = shown.news
@@ -280,6 +292,8 @@ async def _send_rows(connection: Connection, shown: ShownRun, has: dict[str, int
             for name, part in (*head["tables"].items(), *head["lists"].items()):
                 has[name] = part["from"] + (part["rows"] if "rows" in part else len(part["items"]))
             continue
+        if is_over():
+            return
         with trio.move_on_after(ALIVE_S) as limit:
             await news.wait()
         if limit.cancelled_caught:
@@ -324,77 +338,3 @@ def _seconds(said: Mapping[str, str], name: str) -> float:
 def _refused(error: _Bad | JournalError) -> Response:
     status, why = (error.status, error.why) if isinstance(error, _Bad) else (404, error.why)
     return Response(status=status, body=as_json({"error": why}), content_type=_JSON)
-
-
-@final
-@attrs.frozen(kw_only=True)
-class OpenedPage:
-    """A page that is served."""
-
-    url: str
-    """Its address, with the token behind `#`."""
-    server: Server
-
-
-@asynccontextmanager
-async def open_run_page(
-    journal: Path, *, runs: Path | None, port: int = 0, find_problems: FindProblems
-) -> AsyncIterator[OpenedPage]:
-    """Serve the page of a run until the block is left.
-
-    Args:
-        journal: The journal of the run.
-        runs: The folder whose runs are listed; None for this run alone.
-        port: The port; 0 for any free one.
-        find_problems: What is listed as findings.
-
-    Raises:
-        UsageError: The port cannot be listened at.
-    """
-    async with open_bare_nursery() as nursery:
-        listed = RunList(journal, runs)
-        page = RunPage(listed, nursery, find_problems)
-        try:
-            async with open_server(page.endpoints(), listen=[Tcp(port=port)]) as server:
-                yield OpenedPage(url=f"{server.addresses[0]}/#token={page.token}", server=server)
-        finally:
-            page.close()
-            nursery.cancel_scope.cancel("the page is closed")
-
-
-# --- the program --------------------------------------------------------------------------------------------------------
-
-
-def show_page(run: str, *, runs: Path | None, port: int, place: str, find_problems: FindProblems, say: Say) -> int:
-    """Serve the page of a run, and print its address; return the exit code.
-
-    Args:
-        run: As for `greenroom replay`.
-        runs: The folder of the runs; None for the project's.
-        port: The port; 0 for any free one.
-        place: The number of the event to begin at; empty for the end.
-        find_problems: What is listed as findings.
-        say: Prints a line.
-
-    Raises:
-        UsageError: The run does not exist, the place is no number, or the port is taken.
-        JournalError: The journal cannot be read.
-    """
-    folder = runs_folder(runs)
-    journal = find_journal(run, folder)
-    read_header(journal)
-    if place and not place.isdecimal():
-        raise UsageError(f"--at must be the number of an event for --page, got {place!r}")
-    listed = folder if journal.parent.parent == folder else None
-    return trio.run(_serve, journal, listed, port, f"&at={place}" if place else "", find_problems, say)
-
-
-async def _serve(journal: Path, runs: Path | None, port: int, place: str, find_problems: FindProblems, say: Say) -> int:
-    ladder = Ladder(lambda _: None)
-    async with climbing(ladder):
-        with ladder.stop_scope:
-            async with open_run_page(journal, runs=runs, port=port, find_problems=find_problems) as page:
-                say(f"Page: {page.url}{place}")
-                say("It only reads the run. Ctrl+C ends it.")
-                await trio.sleep_forever()
-    return 0

@@ -24,7 +24,7 @@ from greenroom.effects import (
     plain_clock,
 )
 from greenroom.mailbox import Mailbox
-from greenroom.session.assembly._run_replay import FORKED, GIT, RUN_FOLDER
+from greenroom.session.assembly._run_replay import FORKED, GIT, INVOCATION, RUN_FOLDER, USER_FOLDER
 from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.trace import Journal
@@ -79,7 +79,9 @@ def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
         return RunEffects(port=None, ports=ports)
     seed = f"{ports.ids.bits(_SEED_BITS):032x}"
     write = partial(journal.write_before, Path(EFFECTS_FILE))
-    surroundings = {GIT: plan.git, RUN_FOLDER: str(journal.folder)}
+    surroundings = {GIT: plan.git, RUN_FOLDER: str(journal.folder), USER_FOLDER: str(Path.home())}
+    if plan.spec.host.invocation:
+        surroundings[INVOCATION] = plan.spec.host.invocation
     if plan.run.earlier is not None and not plan.run.is_resumed:
         surroundings[FORKED] = plan.run.earlier.name
     log = EffectLog(write, lambda: journal.recorder.seq, EffectHead(seed=seed, surroundings=surroundings))
