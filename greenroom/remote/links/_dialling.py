@@ -14,8 +14,7 @@ import attrs
 import trio
 
 from greenroom.core import PeerError, UsageError, open_bare_nursery
-from greenroom.remote.links._link import Carrier
-from greenroom.remote.wire._channel import WireError
+from greenroom.remote.links._link import LinkConnection
 from greenroom.remote.wire._hello import (
     NO_COMMON_VERSION,
     SUBPROTOCOL,
@@ -28,6 +27,7 @@ from greenroom.remote.wire._hello import (
     read_hello,
     read_proof,
 )
+from greenroom.remote.wire._numbered_channel import WireError
 from greenroom.remote.wire._wire import MAX_MESSAGE
 from greenroom.serving import ConnectionEnded, check_path, connect_unix, is_same_user
 
@@ -151,7 +151,7 @@ class _Dialled:
 
 
 @asynccontextmanager
-async def dialled(node: str, address: Address, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Carrier]:
+async def dialled(node: str, address: Address, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[LinkConnection]:
     """Connect to a node; leaving the block closes the socket, whatever the other side does.
 
     Raises:
@@ -232,8 +232,8 @@ def _shown(address: Address) -> str:
     return f"{'https' if address.has_tls else 'http'}://{address.host}:{address.port}"
 
 
-async def greet(connection: Carrier, ours: Hello, token: bytes, *, node: str, address: Address) -> Hello:
-    """Let both sides of a connection that this side dialled prove themselves; return the other side's hello.
+async def greet(connection: LinkConnection, ours: Hello, token: bytes, *, node: str, address: Address) -> Hello:
+    """Prove both sides of a connection that this side dialled to each other; return the other side's hello.
 
     Raises:
         Unreachable: The other side is not the node that was meant, does not know the token, or speaks no version of ours.

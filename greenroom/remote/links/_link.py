@@ -14,16 +14,17 @@ from typing import Any, Final, Protocol, final
 import attrs
 import trio
 
-from greenroom.core import Event, Recorder, open_bare_nursery
+from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.validation import positive
 from greenroom.remote.links._link_states import LinkChanged, LinkEdge, LinkState, next_link_state
-from greenroom.remote.links._remote_ref import REMOTE_ASK_S, LinkLost, RemoteCalls, RemoteRef
+from greenroom.remote.links._remote_calls import LinkLost, RemoteCalls
+from greenroom.remote.links._remote_ref import REMOTE_ASK_S, RemoteRef
 from greenroom.remote.links._served_actors import PublishedActors, ServedActors
-from greenroom.remote.wire._channel import WireError
-from greenroom.remote.wire._codec import Codec
 from greenroom.remote.wire._hello import REPLACED, TICK_S
-from greenroom.remote.wire._link_frames import ChannelName, LinkFrame
-from greenroom.remote.wire._wire import MAX_MESSAGE, Wire, WireStatistics
+from greenroom.remote.wire._link_frames import LinkFrame
+from greenroom.remote.wire._message_codec import MessageCodec
+from greenroom.remote.wire._numbered_channel import WireError
+from greenroom.remote.wire._wire import MAX_MESSAGE, LinkWire, WireStatistics
 from greenroom.serving import ConnectionEnded
 
 ACKNOWLEDGE_S: Final = 0.02
@@ -33,7 +34,7 @@ SILENT_TICKS: Final = 3
 _NORMAL: Final = 1000
 
 
-class Carrier(Protocol):
+class LinkConnection(Protocol):
     """A connection, of whichever side."""
 
     async def receive(self) -> str | bytes:
@@ -72,7 +73,7 @@ class LinkStatistics:
 
 @final
 class Link:
-    """A link to another node. Made by a `Node`.
+    """A link to another node. Made by a `LinkNode`.
 
     Args:
         node: Name of the other node.
@@ -84,7 +85,7 @@ class Link:
         nursery: For what it does in the background.
         recorder: Gets its events.
         on_lost: Called when it is lost.
-        after: Calls a function after so many seconds, and returns what cancels that.
+        after: Calls a function after a delay in seconds, and returns what cancels it.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Link:
         node: str,
         id_: str,
         boot: str,
-        codec: Codec,
+        codec: MessageCodec,
         published: PublishedActors,
         pace: LinkPace,
         nursery: trio.Nursery,
@@ -105,12 +106,12 @@ class Link:
         self.id = id_
         self.boot = boot
         self.state = LinkState.OFFLINE
-        self.call_after = after
+        self._after = after
         self._pace = pace
         self._recorder = recorder
         self._on_lost = on_lost
-        self._wire = Wire()
-        self._calls = RemoteCalls(self, codec)
+        self._wire = LinkWire()
+        self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit)
         self._served = ServedActors(node, self.put, codec, published, nursery, after)
         self._handlers: dict[type[LinkFrame], Callable[[int, Any], None]] = {
             **self._calls.handlers,
@@ -139,7 +140,8 @@ class Link:
             LinkLost: The link is lost.
             PeerError: No answer came in time.
         """
-        return await self._calls.find(name, timeout_s=timeout_s)
+        target = await self._calls.find(name, timeout_s=timeout_s)
+        return None if target is None else RemoteRef(self._calls, target)
 
     async def wait_state(self, *states: LinkState) -> LinkState:
         """Wait until it is in one of these states, and return it. A lost link raises `LinkLost` if that is none of them.
@@ -174,14 +176,6 @@ class Link:
         self._news.set()
         return number
 
-    def was_sent(self, channel: ChannelName, number: int) -> bool:
-        """Return True if a connection was given the frame with this number."""
-        return self._wire.channel(channel).was_sent(number)
-
-    def note(self, event: Event) -> None:
-        """Record an event."""
-        self._recorder.emit(event)
-
     # --- connections ---------------------------------------------------------------------------------------------------
 
     def got(self) -> tuple[int, int]:
@@ -197,9 +191,9 @@ class Link:
         self._step(LinkEdge.BREAK, why)
 
     async def carry(
-        self, connection: Carrier, *, got: tuple[int, int], tick_s: float, max_message: int = MAX_MESSAGE
+        self, connection: LinkConnection, *, got: tuple[int, int], tick_s: float, max_message: int = MAX_MESSAGE
     ) -> str:
-        """Let a connection carry the link until it ends; return why it ended. The one before it is closed.
+        """Carry the link over a connection until that ends; return why it ended. The one before it is closed.
 
         Args:
             connection: The connection, whose other side has proven itself.
@@ -227,7 +221,7 @@ class Link:
                 self._break(why)
         return why
 
-    async def _carried(self, connection: Carrier, tick_s: float) -> str:
+    async def _carried(self, connection: LinkConnection, tick_s: float) -> str:
         why = "the connection ended"
         try:
             async with open_bare_nursery() as nursery:
@@ -243,7 +237,7 @@ class Link:
             await connection.close(error.code, why)
         return why
 
-    async def _read(self, connection: Carrier, tick_s: float) -> str:
+    async def _read(self, connection: LinkConnection, tick_s: float) -> str:
         """Take messages until the other side is silent."""
         silence_s = SILENT_TICKS * tick_s
         while True:
@@ -258,7 +252,7 @@ class Link:
     def _deliver(self, number: int, frame: LinkFrame) -> None:
         self._handlers[type(frame)](number, frame)
 
-    async def _write(self, connection: Carrier, scope: trio.CancelScope) -> None:
+    async def _write(self, connection: LinkConnection, scope: trio.CancelScope) -> None:
         """Send what there is to say, and something at least every tick."""
         spoke_s, owes_since_s = trio.current_time(), math.inf
         try:
@@ -291,7 +285,7 @@ class Link:
 
     def _break(self, why: str) -> None:
         self._step(LinkEdge.BREAK, why)
-        self._forget_loss = self.call_after(self._pace.resume_s, lambda: self.lose(why))
+        self._forget_loss = self._after(self._pace.resume_s, lambda: self.lose(why))
 
     def lose(self, why: str) -> None:
         """End the link for good: everything that waits for the other node is told. No effect if it has ended."""

@@ -1,6 +1,6 @@
 """A node: one process whose actors others may reach, and which reaches theirs.
 
-    async with open_node(runtime, name="here", codec=Codec([Job]), peers={"there": Peer(token, "unix:/run/there")}) as node:
+    async with open_node(runtime, name="here", codec=MessageCodec([Job]), peers={"there": LinkPeer(token, "unix:/run/there")}) as node:
         node.publish("printer", ref)
         link = await node.connect("there")
         clerk = await link.find("clerk")
@@ -25,12 +25,10 @@ from greenroom._version import __version__
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import UsageError
 from greenroom.remote.links._dialling import LINK_PATH, Unreachable, dialled, greet, read_address
-from greenroom.remote.links._link import Carrier, Link, LinkPace
+from greenroom.remote.links._link import Link, LinkConnection, LinkPace
 from greenroom.remote.links._link_states import LinkState
-from greenroom.remote.links._remote_ref import LinkLost
+from greenroom.remote.links._remote_calls import LinkLost
 from greenroom.remote.links._served_actors import PublishedActors
-from greenroom.remote.wire._channel import BAD_NUMBER, WireError
-from greenroom.remote.wire._codec import Codec
 from greenroom.remote.wire._hello import (
     MAX_HELLO,
     NO_COMMON_VERSION,
@@ -47,6 +45,8 @@ from greenroom.remote.wire._hello import (
     read_hello,
     read_proof,
 )
+from greenroom.remote.wire._message_codec import MessageCodec
+from greenroom.remote.wire._numbered_channel import BAD_NUMBER, WireError
 from greenroom.remote.wire._wire import MAX_MESSAGE
 from greenroom.serving import Connection, ConnectionEnded, Incident, Tcp, UnixSocket, Upgrade, open_server
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
@@ -59,7 +59,7 @@ _MAX_DELAY_S: Final = 2.0
 
 @final
 @attrs.frozen(kw_only=True)
-class Peer:
+class LinkPeer:
     """Another node, as this one knows it."""
 
     token: bytes = attrs.field(repr=False, converter=check_token)
@@ -94,7 +94,7 @@ class LinkActor(Behavior[Any]):
 
 
 @final
-class Node:
+class LinkNode:
     """One end of any number of links. Made by `open_node`."""
 
     def __init__(
@@ -103,8 +103,8 @@ class Node:
         supervisor: Supervisor,
         *,
         name: str,
-        codec: Codec,
-        peers: Mapping[str, Peer],
+        codec: MessageCodec,
+        peers: Mapping[str, LinkPeer],
         pace: LinkPace,
     ) -> None:
         self.name = name
@@ -124,7 +124,7 @@ class Node:
     # --- for those who use it -----------------------------------------------------------------------------------------
 
     def publish(self, name: str, ref: Ref[Any]) -> None:
-        """Let other nodes find an actor under a name.
+        """Publish an actor, so that other nodes find it under a name.
 
         Raises:
             UsageError: Another living actor is published under that name.
@@ -156,7 +156,7 @@ class Node:
 
     # --- the side that dials --------------------------------------------------------------------------------------------
 
-    async def _dial_first(self, node: str, peer: Peer) -> Link:
+    async def _dial_first(self, node: str, peer: LinkPeer) -> Link:
         """Start a link, and return it when its first connection is up."""
         first: list[Exception] = []
         link = await self._start(node, new_random(), "", lambda link: self._keep(link, peer, first))
@@ -171,7 +171,7 @@ class Node:
             raise
         return link
 
-    async def _keep(self, link: Link, peer: Peer, errors: list[Exception]) -> None:
+    async def _keep(self, link: Link, peer: LinkPeer, errors: list[Exception]) -> None:
         """Dial until the link is lost: at once, then after growing times."""
         address = read_address(peer.address)
         delay_s = 0.0
@@ -198,7 +198,7 @@ class Node:
             delay_s = min(max(delay_s * 2, _FIRST_DELAY_S), _MAX_DELAY_S)
 
     @staticmethod
-    async def _carried(link: Link, connection: Carrier, theirs: Hello) -> None:
+    async def _carried(link: Link, connection: LinkConnection, theirs: Hello) -> None:
         try:
             await link.carry(
                 connection, got=(theirs.got[0], theirs.got[1]), tick_s=theirs.tick_s, max_message=theirs.max_bytes
@@ -308,13 +308,13 @@ async def open_node(
     runtime: Runtime,
     *,
     name: str,
-    codec: Codec | None = None,
-    peers: Mapping[str, Peer] | None = None,
+    codec: MessageCodec | None = None,
+    peers: Mapping[str, LinkPeer] | None = None,
     listen: Sequence[Tcp | UnixSocket] = (),
     hosts: Sequence[str] = (),
     pace: LinkPace | None = None,
     report: Callable[[Incident], None] | None = None,
-) -> AsyncIterator[Node]:
+) -> AsyncIterator[LinkNode]:
     """Open a node until the block is left; then its links are lost, and nothing listens any more.
 
     Args:
@@ -339,7 +339,9 @@ async def open_node(
         if peer.address:
             read_address(peer.address)
     supervisor = await runtime.spawn_supervisor("remote", escalates=False)
-    node = Node(runtime, supervisor, name=name, codec=codec or Codec(), peers=peers or {}, pace=pace or LinkPace())
+    node = LinkNode(
+        runtime, supervisor, name=name, codec=codec or MessageCodec(), peers=peers or {}, pace=pace or LinkPace()
+    )
     try:
         if not listen:
             yield node

@@ -1,7 +1,7 @@
-"""What the node at the other end asks of actors here: messages, asks, watches and orders, for published actors only.
+"""Requests of another node for actors of this one: messages, asks, watches and orders, for published actors only.
 
 Rule 1: only what was published is reached, and only under a number that this link gave; anything else is `no_actor`, as what does not exist.
-Rule 2: a message that was accepted waits here until the mailbox has a place for it, and its sender has only so many places.
+Rule 2: a message that was accepted waits here until the mailbox has a place for it, and its sender has a limited number of places.
 Rule 3: an order that overtakes what it speaks of is remembered until that has come. This module must not know of connections.
 """
 
@@ -18,7 +18,6 @@ import trio
 from greenroom.actors import AbortResult, Down, Ref, Subscription
 from greenroom.core import AskTimedOut, Closed, UsageError
 from greenroom.mailbox import Delivery, Lane
-from greenroom.remote.wire._codec import Codec, Unreadable
 from greenroom.remote.wire._link_frames import (
     AbortedFrame,
     AbortFrame,
@@ -37,6 +36,7 @@ from greenroom.remote.wire._link_frames import (
     UnwatchFrame,
     WatchFrame,
 )
+from greenroom.remote.wire._message_codec import MessageCodec, UnreadableValue
 from greenroom.waiting import ReplySlot
 
 PLACES: Final = 256
@@ -57,7 +57,7 @@ class PublishedActors:
         self._refs: dict[str, Ref[Any]] = {}
 
     def publish(self, name: str, ref: Ref[Any]) -> None:
-        """Let other nodes find an actor.
+        """Publish an actor, so that other nodes can find it.
 
         Raises:
             UsageError: Another living actor is published under that name.
@@ -68,7 +68,7 @@ class PublishedActors:
         self._refs[name] = ref
 
     def withdraw(self, name: str) -> None:
-        """Let nobody find it any more. Links that have found it keep it."""
+        """Remove an actor, so that nobody finds it any more. Links that have found it keep it."""
         self._refs.pop(name, None)
 
     def find(self, name: str) -> Ref[Any] | None:
@@ -103,7 +103,7 @@ class _ServedAsk:
 
 @final
 class ServedActors:
-    """What one link may reach here.
+    """The actors that one link may reach here.
 
     Args:
         node: Name of the other node.
@@ -111,14 +111,14 @@ class ServedActors:
         codec: Reads messages, and writes answers.
         published: The actors that may be found.
         nursery: For messages that wait for a place.
-        after: Calls a function after so many seconds, and returns what cancels that.
+        after: Calls a function after a delay in seconds, and returns what cancels it.
     """
 
     def __init__(
         self,
         node: str,
         send: Callable[[LinkFrame], object],
-        codec: Codec,
+        codec: MessageCodec,
         published: PublishedActors,
         nursery: trio.Nursery,
         after: Callable[[float, Callable[[], object]], Callable[[], None]],
@@ -145,7 +145,7 @@ class ServedActors:
             StopFrame: self._stop,
             KillFrame: self._kill,
         }
-        """What each kind of frame does, called with its number."""
+        """The function for each kind of frame, called with its number."""
 
     def _find(self, _: int, frame: FindFrame) -> None:
         ref = self._published.find(frame.path)
@@ -170,7 +170,7 @@ class ServedActors:
             return
         try:
             message = self._codec.read(frame.value)
-        except Unreadable:
+        except UnreadableValue:
             self._refuse(target, number, frame.to, "unreadable")
             return
         mailbox = target.ref.cell.mailbox
@@ -228,8 +228,8 @@ class ServedActors:
             return
         try:
             request = self._codec.read(frame.value)
-        except Unreadable as error:
-            self._send(AnswerFrame(ask=frame.ask, error="Unreadable", why=str(error)))
+        except UnreadableValue as error:
+            self._send(AnswerFrame(ask=frame.ask, error="UnreadableValue", why=str(error)))
             return
         slot = ReplySlot()
         cell = target.ref.cell
@@ -248,7 +248,7 @@ class ServedActors:
     def _answer(self, number: int) -> None:
         served = self._asks.pop(number)
         served.forget()
-        value, failure = served.slot.result
+        value, failure = served.slot.value, served.slot.error
         if failure is not None:
             self._send(AnswerFrame(ask=number, error=type(failure).__name__, why=str(failure)[:_MAX_WHY]))
             return

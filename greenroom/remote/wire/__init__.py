@@ -1,1 +1,1 @@
-"""What two nodes say to each other: numbered frames on two channels, batches, acknowledgements, resumption. Pure: no Trio, no clock."""
+"""The protocol of two nodes: numbered frames on two channels, batches, acknowledgements, resumption. Pure: no Trio, no clock."""

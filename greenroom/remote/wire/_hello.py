@@ -19,7 +19,7 @@ import orjson
 
 from greenroom.core import PeerError
 from greenroom.core.validation import make_converter
-from greenroom.remote.wire._channel import UNREADABLE, WireError
+from greenroom.remote.wire._numbered_channel import UNREADABLE, WireError
 from greenroom.remote.wire._wire import MAX_MESSAGE
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _numbers(_instance: object, attribute: attrs.Attribute[tuple[int, int]], val
 @final
 @attrs.frozen(kw_only=True)
 class Hello:
-    """What each side says first."""
+    """The first message of each side."""
 
     v: tuple[int, ...] = attrs.field(default=PROTOCOL_VERSIONS, validator=_versions)
     """Lowest and highest version of the protocol."""

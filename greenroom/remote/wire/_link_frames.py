@@ -91,7 +91,7 @@ class AskFrame(LinkFrame):
 @final
 @frozen
 class AnswerFrame(LinkFrame):
-    """How an ask ended."""
+    """The end of an ask."""
 
     kind: ClassVar[str] = "answer"
 

@@ -19,8 +19,8 @@ import attrs
 import orjson
 
 from greenroom.core import UsageError
-from greenroom.remote.wire._channel import MAX_BYTES, MAX_FRAMES, UNREADABLE, Channel, WireError
 from greenroom.remote.wire._link_frames import FRAME_OF, FRAMES, ChannelName, LinkFrame
+from greenroom.remote.wire._numbered_channel import MAX_BYTES, MAX_FRAMES, UNREADABLE, NumberedChannel, WireError
 
 MAX_MESSAGE: Final = 4 * 1_048_576
 """Default maximum size of a message, in bytes."""
@@ -55,7 +55,7 @@ class WireStatistics:
 
 
 @final
-class Wire:
+class LinkWire:
     """One link's numbers and windows. It outlives connections: `resume` begins each further one.
 
     Args:
@@ -68,8 +68,8 @@ class Wire:
         self, *, max_message: int = MAX_MESSAGE, max_frames: int = MAX_FRAMES, max_bytes: int = MAX_BYTES
     ) -> None:
         self.max_message = max_message
-        self.control = Channel(max_frames=max_frames, max_bytes=max_bytes)
-        self.data = Channel(max_frames=max_frames, max_bytes=max_bytes)
+        self.control = NumberedChannel(max_frames=max_frames, max_bytes=max_bytes)
+        self.data = NumberedChannel(max_frames=max_frames, max_bytes=max_bytes)
 
     def put(self, frame: LinkFrame) -> int | None:
         """Keep a frame until the other side has it. Return its number on its channel; None if it is refusable and the window full.
@@ -123,7 +123,7 @@ class Wire:
 
     @property
     def must_acknowledge(self) -> bool:
-        """True if so many have come that the other side must not wait for a frame to carry the acknowledgement."""
+        """True if enough have come that the other side must not wait for a frame to carry the acknowledgement."""
         return self.owed >= ACKNOWLEDGE_FRAMES
 
     @property
@@ -166,7 +166,7 @@ class Wire:
                 if channel.take(number):
                     deliver(number, frame)
 
-    def channel(self, name: ChannelName) -> Channel:
+    def channel(self, name: ChannelName) -> NumberedChannel:
         """Return a channel."""
         return self.data if name is ChannelName.DATA else self.control
 

@@ -16,7 +16,7 @@ from greenroom.remote.links._link import Link, LinkPace
 from greenroom.remote.links._link_states import LinkChanged, LinkState, RemoteMessageDied
 from greenroom.remote.links._remote_ref import RemoteRef
 from greenroom.remote.links._served_actors import PublishedActors
-from greenroom.remote.wire._codec import Codec
+from greenroom.remote.wire._message_codec import MessageCodec
 from greenroom.serving import ConnectionEnded
 
 PACE = LinkPace(tick_s=5.0, resume_s=15.0)
@@ -39,7 +39,7 @@ class Fail(gr.Request[str]):
     """Asks for an error."""
 
 
-CODEC = Codec([Sum, Wait, Fail])
+CODEC = MessageCodec([Sum, Wait, Fail])
 
 
 class Counter(gr.Behavior[Any]):

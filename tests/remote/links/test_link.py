@@ -14,7 +14,8 @@ from greenroom.actors import AbortStatus
 from greenroom.core import AskTimedOut, Cause, UsageError
 from greenroom.mailbox import Delivery, MailboxPolicy
 from greenroom.remote.links._link_states import LINK_TRANSITIONS, LinkEdge, LinkState, next_link_state
-from greenroom.remote.links._remote_ref import LinkLost, RemoteError, RemoteRef
+from greenroom.remote.links._remote_calls import LinkLost, RemoteError
+from greenroom.remote.links._remote_ref import RemoteRef
 from tests.remote.links.linked import PACE, Counter, Fail, Linked, Sum, Wait, linked
 
 pytestmark = pytest.mark.usefixtures("virtual_time")

@@ -21,11 +21,11 @@ from greenroom.mailbox import Delivery
 from greenroom.remote.links._dialling import Unreachable, read_address
 from greenroom.remote.links._link import LinkPace
 from greenroom.remote.links._link_states import LinkState
-from greenroom.remote.links._node import Node, Peer, open_node
-from greenroom.remote.links._remote_ref import RemoteError
-from greenroom.remote.wire._codec import Codec
+from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
+from greenroom.remote.links._remote_calls import RemoteError
 from greenroom.remote.wire._hello import SUBPROTOCOL, Hello, new_random, proof_message, prove, read_hello, read_proof
 from greenroom.remote.wire._link_frames import KillFrame, TellFrame
+from greenroom.remote.wire._message_codec import MessageCodec
 from greenroom.serving import Incident, Tcp, UnixSocket, connect_unix, open_unix_listener
 from tests.remote.links.linked import CODEC, Counter, Sum
 
@@ -45,7 +45,7 @@ def folder() -> Iterator[Path]:
 class Host:
     """A node that listens, with one published actor."""
 
-    node: Node
+    node: LinkNode
     runtime: gr.Runtime
     counter: gr.Ref[Any]
     incidents: list[Incident]
@@ -61,7 +61,7 @@ async def open_host(path: Path, *, name: str = "host", token: bytes = TOKEN) -> 
             runtime,
             name=name,
             codec=CODEC,
-            peers={"guest": Peer(token=token)},
+            peers={"guest": LinkPeer(token=token)},
             listen=[UnixSocket(path)],
             report=incidents.append,
         ) as node,
@@ -74,7 +74,7 @@ async def open_host(path: Path, *, name: str = "host", token: bytes = TOKEN) -> 
 @asynccontextmanager
 async def open_guest(
     address: str, *, name: str = "guest", token: bytes = TOKEN, of: str = "host"
-) -> AsyncIterator[Node]:
+) -> AsyncIterator[LinkNode]:
     """Open a node that knows where the host is."""
     async with (
         gr.open_runtime() as runtime,
@@ -82,7 +82,7 @@ async def open_guest(
             runtime,
             name=name,
             codec=CODEC,
-            peers={of: Peer(token=token, address=address)},
+            peers={of: LinkPeer(token=token, address=address)},
             pace=LinkPace(resume_s=30),
         ) as node,
     ):
@@ -107,7 +107,7 @@ async def test_two_nodes_over_a_unix_socket(folder: Path) -> None:
 async def test_two_nodes_over_tcp_on_this_machine() -> None:
     async with (
         gr.open_runtime() as runtime,
-        open_node(runtime, name="host", peers={"guest": Peer(token=TOKEN)}, listen=[Tcp()]) as host,
+        open_node(runtime, name="host", peers={"guest": LinkPeer(token=TOKEN)}, listen=[Tcp()]) as host,
         open_guest(host.addresses[0]) as guest,
     ):
         link = await guest.connect("host")
@@ -211,8 +211,8 @@ async def test_an_address_that_cannot_be_used_says_so(text: str, says: str) -> N
 
 async def test_a_token_and_a_name_are_checked_at_the_start() -> None:
     with pytest.raises(ValueError, match="at least 32 bytes"):
-        Peer(token=b"short")
-    assert TOKEN.decode() not in repr(Peer(token=TOKEN))
+        LinkPeer(token=b"short")
+    assert TOKEN.decode() not in repr(LinkPeer(token=TOKEN))
     async with gr.open_runtime() as runtime:
         with pytest.raises(UsageError, match="a node must be called by"):
             async with open_node(runtime, name="a b"):
@@ -369,7 +369,7 @@ async def test_what_fits_no_registered_class_is_told_to_the_sender(folder: Path)
         with pytest.raises(UsageError, match="its class is not registered"):
             ref.tell(Incident)
         stranger = attrs.make_class("Stranger", ["x"])
-        ref._calls.codec = Codec([Sum, stranger])
+        ref._calls.codec = MessageCodec([Sum, stranger])
         with pytest.raises(RemoteError, match="no registered class: 'Stranger'"):
             await ref.ask(stranger(1))
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.remote.wire._codec import Codec, Unreadable
+from greenroom.remote.wire._message_codec import MessageCodec, UnreadableValue
 
 
 class Color(Enum):
@@ -51,7 +51,7 @@ class Stranger:
     x: int = 0
 
 
-CODEC = Codec([Point, Spot, Parcel])
+CODEC = MessageCodec([Point, Spot, Parcel])
 ints = st.integers(-(2**63), 2**63 - 1)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 floats = st.floats(allow_nan=False)
@@ -139,7 +139,7 @@ def test_what_cannot_cross_is_said_to_the_sender(value: object, says: str) -> No
     ],
 )
 def test_what_fits_no_registered_class_is_named(value: object, says: str) -> None:
-    with pytest.raises(Unreadable, match=says):
+    with pytest.raises(UnreadableValue, match=says):
         CODEC.read(value)
 
 
@@ -155,13 +155,13 @@ def test_what_fits_no_registered_class_is_named(value: object, says: str) -> Non
     )
 )
 def test_any_json_is_read_or_named(value: object) -> None:
-    with suppress(Unreadable):
+    with suppress(UnreadableValue):
         CODEC.read(value)
 
 
 def test_two_classes_of_one_name_are_refused() -> None:
     other = attrs.make_class("Point", [])
     with pytest.raises(UsageError, match="must not have one name: Point"):
-        Codec([Point, other])
+        MessageCodec([Point, other])
     with pytest.raises(UsageError, match="takes attrs classes"):
-        Codec([Color])
+        MessageCodec([Color])

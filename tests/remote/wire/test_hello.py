@@ -6,7 +6,6 @@ import attrs
 import orjson
 import pytest
 
-from greenroom.remote.wire._channel import UNREADABLE, WireError
 from greenroom.remote.wire._hello import (
     Hello,
     NoCommonVersion,
@@ -19,6 +18,7 @@ from greenroom.remote.wire._hello import (
     read_hello,
     read_proof,
 )
+from greenroom.remote.wire._numbered_channel import UNREADABLE, WireError
 
 TOKEN = b"t" * 32
 

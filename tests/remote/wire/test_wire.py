@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.remote.wire._channel import BAD_NUMBER, UNREADABLE, Channel, WireError
 from greenroom.remote.wire._link_frames import FRAME_OF, FRAMES, ChannelName, KillFrame, LinkFrame, TellFrame
-from greenroom.remote.wire._wire import MAX_DEPTH, Wire
+from greenroom.remote.wire._numbered_channel import BAD_NUMBER, UNREADABLE, NumberedChannel, WireError
+from greenroom.remote.wire._wire import MAX_DEPTH, LinkWire
 
 
 def _ignore(_number: int, _frame: LinkFrame) -> None: ...
@@ -29,7 +29,7 @@ class Pair:
     """Two wires, and the messages that are on their way between them."""
 
     def __init__(self, **limits: int) -> None:
-        self.wires = (Wire(**limits), Wire(**limits))
+        self.wires = (LinkWire(**limits), LinkWire(**limits))
         self.under_way: tuple[deque[bytes], deque[bytes]] = (deque(), deque())
         self.accepted: tuple[list[LinkFrame], list[LinkFrame]] = ([], [])
         self.delivered: tuple[list[LinkFrame], list[LinkFrame]] = ([], [])
@@ -156,7 +156,7 @@ def test_the_window_refuses_what_does_not_fit_and_has_room_again_after_an_acknow
 
 
 def test_the_window_counts_bytes_too() -> None:
-    wire = Wire(max_bytes=200)
+    wire = LinkWire(max_bytes=200)
     assert wire.put(tell("a" * 300)) == 1, "one that is alone goes always"
     assert wire.put(tell("a")) is None
 
@@ -224,7 +224,7 @@ def test_messages_keep_to_the_limit_of_the_other_side() -> None:
     ids=["size", "integer", "set", "surrogate"],
 )
 def test_what_cannot_be_sent_is_refused_before_it_has_a_number(frame: LinkFrame, says: str) -> None:
-    wire = Wire()
+    wire = LinkWire()
     with pytest.raises(UsageError, match=says):
         wire.put(frame)
     assert wire.put(tell(1)) == 1
@@ -260,7 +260,7 @@ DEEP = b"[" * 80 + b"]" * 80
 )
 def test_what_a_peer_may_not_send_has_a_code_and_a_place(message: bytes, code: int, says: str) -> None:
     with pytest.raises(WireError, match=says) as caught:
-        Wire().receive(message, _ignore)
+        LinkWire().receive(message, _ignore)
     assert caught.value.code == code
 
 
@@ -268,19 +268,19 @@ def test_what_a_peer_may_not_send_has_a_code_and_a_place(message: bytes, code: i
 @given(st.one_of(st.binary(max_size=200), st.recursive(st.integers() | st.text(), st.lists).map(repr).map(str.encode)))
 def test_any_bytes_at_all_do_no_more_than_break_the_wire(message: bytes) -> None:
     with suppress(WireError):
-        Wire().receive(message, _ignore)
+        LinkWire().receive(message, _ignore)
 
 
 def test_the_frames_before_a_bad_one_are_delivered() -> None:
     came: list[int] = []
     deliver: Callable[[int, LinkFrame], None] = lambda number, _: came.append(number)  # noqa: E731
     with pytest.raises(WireError):
-        Wire().receive(b'[[0],[0,[1,"tell",1,"next",1],[2,"tell",1,"next",1],[4,"tell",1,"next",1]]]', deliver)
+        LinkWire().receive(b'[[0],[0,[1,"tell",1,"next",1],[2,"tell",1,"next",1],[4,"tell",1,"next",1]]]', deliver)
     assert came == [1, 2]
 
 
 def test_a_peer_that_forgot_what_it_had_acknowledged_is_refused() -> None:
-    channel = Channel()
+    channel = NumberedChannel()
     channel.put(b"a")
     channel.next_batch(max_frames=1, max_bytes=10)
     channel.acknowledge(1)

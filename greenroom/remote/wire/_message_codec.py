@@ -1,6 +1,6 @@
 """Values to JSON and back: plain JSON as it is, and objects of registered attrs classes with the name of their class.
 
-    codec = Codec([Job, Done])
+    codec = MessageCodec([Job, Done])
     codec.read(codec.write(Job(name="a"))) == Job(name="a")      # {"$": "Job", "name": "a"}
 
 Rule 1: only a registered class is ever made, and only through its fields; nothing is imported by name. Rule 2: what comes back is
@@ -37,12 +37,12 @@ _PLAIN: Final = (str, bool, NoneType)
 
 
 @final
-class Unreadable(ValueError):
+class UnreadableValue(ValueError):
     """A value cannot be read: it fits no registered class. The text names the field."""
 
 
 @final
-class Codec:
+class MessageCodec:
     """Writes and reads the values of messages.
 
     Args:
@@ -114,17 +114,17 @@ class Codec:
         """Return the value that was written.
 
         Raises:
-            Unreadable: It is not what `write` makes.
+            UnreadableValue: It is not what `write` makes.
         """
         try:
             return self.read_part(value)
         except BaseValidationError as error:
             problems = cattrs.transform_error(error, format_exception=lambda each, _: str(each)[:200])
-            raise Unreadable(problems[0]) from None
-        except Unreadable:
+            raise UnreadableValue(problems[0]) from None
+        except UnreadableValue:
             raise
         except Exception as error:  # noqa: BLE001 - a validator's or converter's of a registered class
-            raise Unreadable(f"{type(error).__name__}: {str(error)[:200]}") from None
+            raise UnreadableValue(f"{type(error).__name__}: {str(error)[:200]}") from None
 
     def read_part(self, value: Any) -> Any:
         """Return a part of a value."""
@@ -147,12 +147,12 @@ class Codec:
             wanted: The class of which it must be, or a base class.
 
         Raises:
-            Unreadable: It is of another one, or of one that is not registered.
+            UnreadableValue: It is of another one, or of one that is not registered.
         """
         name = value.get(TAG) if isinstance(value, Mapping) else None
         kind = self._classes.get(name) if isinstance(name, str) else None
         if kind is None or not issubclass(kind, get_origin(wanted) or wanted):
-            raise Unreadable(f"no registered class: {str(name)[:80]!r}")
+            raise UnreadableValue(f"no registered class: {str(name)[:80]!r}")
         reader = self._readers.get(kind)
         if reader is None:
             reader = self._readers[kind] = make_dict_structure_fn(kind, self._converter, _cattrs_forbid_extra_keys=True)
@@ -171,34 +171,34 @@ def _write_float(value: float) -> float | dict[str, str]:
     return value if math.isfinite(value) else {TAG: _NUMBER, "of": str(value)}
 
 
-def _read_bytes(_codec: Codec, value: Any) -> bytes:
+def _read_bytes(_codec: MessageCodec, value: Any) -> bytes:
     if not isinstance(value, str):
-        raise Unreadable("bytes must be base64")
+        raise UnreadableValue("bytes must be base64")
     try:
         return base64.b64decode(value, validate=True)
     except binascii.Error:
-        raise Unreadable("bytes must be base64") from None
+        raise UnreadableValue("bytes must be base64") from None
 
 
-def _read_tuple(codec: Codec, value: Any) -> tuple[Any, ...]:
+def _read_tuple(codec: MessageCodec, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list):
-        raise Unreadable("a tuple must be a list")
+        raise UnreadableValue("a tuple must be a list")
     return tuple(codec.read_part(each) for each in value)
 
 
-def _read_number(_codec: Codec, value: Any) -> float:
+def _read_number(_codec: MessageCodec, value: Any) -> float:
     if not isinstance(value, str) or value not in ("inf", "-inf", "nan"):
-        raise Unreadable("no number")
+        raise UnreadableValue("no number")
     return float(value)
 
 
-def _read_object(codec: Codec, value: Any) -> dict[str, Any]:
+def _read_object(codec: MessageCodec, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Unreadable("no object")
+        raise UnreadableValue("no object")
     return {key: codec.read_part(each) for key, each in value.items()}
 
 
-_READERS: Final[Mapping[str, Callable[[Codec, Any], Any]]] = {
+_READERS: Final[Mapping[str, Callable[[MessageCodec, Any], Any]]] = {
     _BYTES: _read_bytes,
     _TUPLE: _read_tuple,
     _NUMBER: _read_number,
@@ -206,7 +206,7 @@ _READERS: Final[Mapping[str, Callable[[Codec, Any], Any]]] = {
 }
 
 
-def _converter(codec: Codec) -> cattrs.Converter:
+def _converter(codec: MessageCodec) -> cattrs.Converter:
     """Return a strict converter whose plain fields are written as their annotations say, and all others with their tags."""
     converter = make_converter()
     converter.register_structure_hook_func(attrs.has, codec.read_object)
@@ -227,9 +227,9 @@ def _converter(codec: Codec) -> cattrs.Converter:
     return converter
 
 
-def _read_typed(codec: Codec, name: str, value: Any, _kind: Any) -> Any:
+def _read_typed(codec: MessageCodec, name: str, value: Any, _kind: Any) -> Any:
     if not isinstance(value, dict) or value.get(TAG) != name:
-        raise Unreadable(f"no {name}")
+        raise UnreadableValue(f"no {name}")
     return _READERS[name](codec, value.get("of"))
 
 
@@ -237,14 +237,14 @@ def _is_anything(kind: Any) -> bool:
     return kind is Any or kind is object
 
 
-def _is_mixed(codec: Codec, kind: Any) -> bool:
+def _is_mixed(codec: MessageCodec, kind: Any) -> bool:
     """Return True for a union in which a tag has to say what is meant."""
     members = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
     return any(codec.is_registered(each) for each in members)
 
 
-def _read_free(codec: Codec, value: Any, kind: Any) -> Any:
+def _read_free(codec: MessageCodec, value: Any, kind: Any) -> Any:
     read = codec.read_part(value)
     if not _is_anything(kind) and not isinstance(read, tuple(get_origin(each) or each for each in get_args(kind))):
-        raise Unreadable(f"a {type(read).__name__} is none of {kind}")
+        raise UnreadableValue(f"a {type(read).__name__} is none of {kind}")
     return read

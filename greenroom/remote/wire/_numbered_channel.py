@@ -37,7 +37,7 @@ UNREADABLE: Final = 4004
 
 
 @final
-class Channel:
+class NumberedChannel:
     """Both directions of one channel, over any number of connections, one after the other.
 
     Args:
