@@ -15,11 +15,13 @@ import trio
 
 from greenroom.core import PeerError, UsageError, open_bare_nursery
 from greenroom.remote.links._link import LinkConnection
-from greenroom.remote.wire._hello import (
+from greenroom.remote.wire import (
+    MAX_MESSAGE,
     NO_COMMON_VERSION,
     SUBPROTOCOL,
     Hello,
     NoCommonVersion,
+    WireError,
     agreed_version,
     is_proof,
     proof_message,
@@ -27,8 +29,6 @@ from greenroom.remote.wire._hello import (
     read_hello,
     read_proof,
 )
-from greenroom.remote.wire._numbered_channel import WireError
-from greenroom.remote.wire._wire import MAX_MESSAGE
 from greenroom.serving import ConnectionEnded, check_path, connect_unix, is_same_user
 
 if TYPE_CHECKING:

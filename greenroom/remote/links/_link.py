@@ -20,11 +20,16 @@ from greenroom.remote.links._link_states import LinkChanged, LinkEdge, LinkState
 from greenroom.remote.links._remote_calls import LinkLost, RemoteCalls
 from greenroom.remote.links._remote_ref import REMOTE_ASK_S, RemoteRef
 from greenroom.remote.links._served_actors import PublishedActors, ServedActors
-from greenroom.remote.wire._hello import REPLACED, TICK_S
-from greenroom.remote.wire._link_frames import LinkFrame
-from greenroom.remote.wire._message_codec import MessageCodec
-from greenroom.remote.wire._numbered_channel import WireError
-from greenroom.remote.wire._wire import MAX_MESSAGE, LinkWire, WireStatistics
+from greenroom.remote.wire import (
+    MAX_MESSAGE,
+    REPLACED,
+    TICK_S,
+    LinkFrame,
+    LinkWire,
+    MessageCodec,
+    WireError,
+    WireStatistics,
+)
 from greenroom.serving import ConnectionEnded
 
 ACKNOWLEDGE_S: Final = 0.02

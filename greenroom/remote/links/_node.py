@@ -29,12 +29,16 @@ from greenroom.remote.links._link import Link, LinkConnection, LinkPace
 from greenroom.remote.links._link_states import LinkState
 from greenroom.remote.links._remote_calls import LinkLost
 from greenroom.remote.links._served_actors import PublishedActors
-from greenroom.remote.wire._hello import (
+from greenroom.remote.wire import (
+    BAD_NUMBER,
     MAX_HELLO,
+    MAX_MESSAGE,
     NO_COMMON_VERSION,
     SUBPROTOCOL,
     Hello,
+    MessageCodec,
     NoCommonVersion,
+    WireError,
     agreed_version,
     check_node_name,
     check_token,
@@ -45,9 +49,6 @@ from greenroom.remote.wire._hello import (
     read_hello,
     read_proof,
 )
-from greenroom.remote.wire._message_codec import MessageCodec
-from greenroom.remote.wire._numbered_channel import BAD_NUMBER, WireError
-from greenroom.remote.wire._wire import MAX_MESSAGE
 from greenroom.serving import Connection, ConnectionEnded, Incident, Tcp, UnixSocket, Upgrade, open_server
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
 

@@ -20,7 +20,7 @@ from greenroom.core import Cause, Event, PeerError, Undelivered, UsageError
 from greenroom.mailbox import Delivery
 from greenroom.remote.links._link_states import RemoteMessageDied
 from greenroom.remote.links._served_actors import MAX_OPEN_CALLS
-from greenroom.remote.wire._link_frames import (
+from greenroom.remote.wire import (
     AbortedFrame,
     AnswerFrame,
     AskFrame,
@@ -31,13 +31,14 @@ from greenroom.remote.wire._link_frames import (
     FindFrame,
     FoundFrame,
     LinkFrame,
+    LinkWire,
+    MessageCodec,
     RefusedFrame,
     TellFrame,
+    UnreadableValue,
     UnwatchFrame,
     WatchFrame,
 )
-from greenroom.remote.wire._message_codec import MessageCodec, UnreadableValue
-from greenroom.remote.wire._wire import LinkWire
 from greenroom.waiting import ReplySlot
 
 M = TypeVar("M", contravariant=True)

@@ -17,7 +17,7 @@ from greenroom.actors._ref import AcceptedRequest
 from greenroom.core import AskTimedOut, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.remote.links._remote_calls import RemoteCalls, RemoteSubscription, RemoteTarget
-from greenroom.remote.wire._link_frames import AbortFrame, AskFrame, KillFrame, LinkFrame, StopFrame, TellFrame
+from greenroom.remote.wire import AbortFrame, AskFrame, KillFrame, LinkFrame, StopFrame, TellFrame
 from greenroom.waiting import ReplySlot
 
 M = TypeVar("M", contravariant=True)

@@ -18,7 +18,7 @@ import trio
 from greenroom.actors import AbortResult, Down, Ref, Subscription
 from greenroom.core import AskTimedOut, Closed, UsageError
 from greenroom.mailbox import Delivery, Lane
-from greenroom.remote.wire._link_frames import (
+from greenroom.remote.wire import (
     AbortedFrame,
     AbortFrame,
     AnswerFrame,
@@ -30,13 +30,14 @@ from greenroom.remote.wire._link_frames import (
     FoundFrame,
     KillFrame,
     LinkFrame,
+    MessageCodec,
     RefusedFrame,
     StopFrame,
     TellFrame,
+    UnreadableValue,
     UnwatchFrame,
     WatchFrame,
 )
-from greenroom.remote.wire._message_codec import MessageCodec, UnreadableValue
 from greenroom.waiting import ReplySlot
 
 PLACES: Final = 256

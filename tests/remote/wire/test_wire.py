@@ -161,6 +161,7 @@ def test_the_window_counts_bytes_too() -> None:
     assert wire.put(tell("a")) is None
 
 
+@pytest.mark.promise("R2-g")
 def test_an_order_overtakes_data_that_waits() -> None:
     pair = Pair()
     for value in range(4_000):
@@ -175,6 +176,7 @@ def test_an_order_overtakes_data_that_waits() -> None:
     assert KillFrame in came
 
 
+@pytest.mark.promise("R2-g")
 def test_no_more_data_is_in_flight_than_the_limit_until_some_is_acknowledged() -> None:
     pair = Pair()
     for value in range(4_000):
