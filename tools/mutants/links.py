@@ -97,8 +97,8 @@ LINKS: Final = (
         "a node that was started anew is taken for the one before",
         ("R3-d",),
         _NODE,
-        'if link.boot not in ("", theirs.boot):',
-        "if not link.boot and theirs.boot is None:",
+        'if each.node == theirs.node and each.boot not in ("", theirs.boot):',
+        "if not each.node:",
         tests=_NODE_TESTS,
     ),
     Mutant(

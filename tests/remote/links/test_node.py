@@ -64,6 +64,7 @@ async def open_host(path: Path, *, name: str = "host", token: bytes = TOKEN) -> 
             peers={"guest": LinkPeer(token=token)},
             listen=[UnixSocket(path)],
             report=incidents.append,
+            pace=LinkPace(resume_s=300),
         ) as node,
     ):
         counter = await runtime.spawn(Counter)
@@ -145,6 +146,22 @@ async def test_a_host_that_was_started_anew_is_another_one(folder: Path) -> None
             assert anew != ref
             assert await anew.ask(Sum()) == 0
             assert host.counter.get_state()["told"] == []
+
+
+@pytest.mark.promise("R3-d")
+async def test_a_guest_that_was_started_anew_is_another_one(folder: Path) -> None:
+    async with open_host(folder / "s") as host:
+        async with open_guest(f"unix:{folder}/s") as guest:
+            guest.publish("counter", await guest._runtime.spawn(Counter))
+            await guest.connect("host")
+            ref = await host.node.links()[0].find("counter")
+            assert ref is not None
+        async with open_guest(f"unix:{folder}/s") as guest:
+            await guest.connect("host")
+            with trio.fail_after(20):
+                down = await ref.wait_ended()
+            assert down.cause == Cause("runtime", "link_lost")
+            assert [each.node for each in host.node.links()] == ["guest"]
 
 
 # --- who is let in ------------------------------------------------------------------------------------------------------

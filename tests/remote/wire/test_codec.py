@@ -118,6 +118,7 @@ def test_what_cannot_cross_is_said_to_the_sender(value: object, says: str) -> No
         CODEC.write(value)
 
 
+@pytest.mark.promise("R2-f")
 @pytest.mark.parametrize(
     ("value", "says"),
     [

@@ -91,7 +91,8 @@ plans = st.lists(
         st.tuples(st.just("arrive"), sides),
         st.tuples(st.just("cut"), st.tuples(st.integers(0, 3), st.integers(0, 3))),
     ),
-    max_size=40,
+    min_size=20,
+    max_size=60,
 )
 
 
