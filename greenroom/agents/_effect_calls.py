@@ -37,7 +37,7 @@ def call_tool(
     """
     effects = home.services.effects
     if effects is not None and call.name in _OF_TASKS:
-        return await _call_about_task(call, tool, values, context, home, effects)
+        return _call_about_task(call, tool, values, context, home, effects)
     if effects is None or not is_from_outside(call.name, tool, values):
         return tool.call(values, context)  # the tool's own coroutine: one less that waits for each call
     return _served_or_recorded(call, tool, values, context, home, effects)

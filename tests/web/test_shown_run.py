@@ -10,7 +10,8 @@ from trio.testing import MockClock
 
 from greenroom.trace import LockState
 from greenroom.web import _shown_run
-from greenroom.web._shown_run import RunStanding, ShownRun
+from greenroom.web._run_facts import RunStanding
+from greenroom.web._shown_run import ShownRun
 from tests.web.recorded_run import RECORDED, make_run
 
 TOLD_S = 1.0

@@ -4,10 +4,10 @@ from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from greenroom.remote.links._dialling import Unreachable
-    from greenroom.remote.links._link import Link, LinkPace, LinkStatistics
+    from greenroom.remote.links._link import Link, LinkPace
     from greenroom.remote.links._link_states import EVENTS, LinkChanged, LinkState, RemoteMessageDied
     from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
-    from greenroom.remote.links._remote_calls import LinkLost, RemoteError, RemoteSubscription
+    from greenroom.remote.links._remote_calls import LinkLost, RemoteError
     from greenroom.remote.links._remote_ref import RemoteRef
 else:
     __getattr__, __dir__ = lazy_names(
@@ -17,7 +17,6 @@ else:
             "greenroom.remote.links._link": (
                 "Link",
                 "LinkPace",
-                "LinkStatistics",
             ),
             "greenroom.remote.links._link_states": (
                 "EVENTS",
@@ -33,7 +32,6 @@ else:
             "greenroom.remote.links._remote_calls": (
                 "LinkLost",
                 "RemoteError",
-                "RemoteSubscription",
             ),
             "greenroom.remote.links._remote_ref": ("RemoteRef",),
         },
@@ -48,11 +46,9 @@ __all__ = [
     "LinkPace",
     "LinkPeer",
     "LinkState",
-    "LinkStatistics",
     "RemoteError",
     "RemoteMessageDied",
     "RemoteRef",
-    "RemoteSubscription",
     "Unreachable",
     "open_node",
 ]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         WatchFrame,
     )
     from greenroom.remote.wire._message_codec import MessageCodec, UnreadableValue
-    from greenroom.remote.wire._numbered_channel import BAD_NUMBER, UNREADABLE, WireError
+    from greenroom.remote.wire._numbered_channel import BAD_NUMBER, WireError
     from greenroom.remote.wire._wire import MAX_MESSAGE, LinkWire, WireStatistics
 else:
     __getattr__, __dir__ = lazy_names(
@@ -90,7 +90,6 @@ else:
             ),
             "greenroom.remote.wire._numbered_channel": (
                 "BAD_NUMBER",
-                "UNREADABLE",
                 "WireError",
             ),
             "greenroom.remote.wire._wire": (
@@ -109,7 +108,6 @@ __all__ = [
     "REPLACED",
     "SUBPROTOCOL",
     "TICK_S",
-    "UNREADABLE",
     "AbortFrame",
     "AbortedFrame",
     "AnswerFrame",
