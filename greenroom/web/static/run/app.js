@@ -13,6 +13,7 @@ import { makeMailboxes } from "./mailboxes.js";
 import { makeMessages } from "./messages.js";
 import { RunModel } from "./model.js";
 import { makeMomentBar } from "./moment.js";
+import { paced } from "./pace.js";
 import { makeSearch } from "./search.js";
 import { ServedSource } from "./source.js";
 import { makeTalk } from "./talk.js";
@@ -145,12 +146,13 @@ function go(part, isStep = true) {
   Object.assign(seen, part);
   if (seen.isLive) seen.at = model.count;
   const next = address();
-  if (next !== location.hash) {
-    if (isStep) history.pushState(null, "", next);
-    else history.replaceState(null, "", next);
-  }
+  if (isStep && next !== location.hash) history.pushState(null, "", next);
+  else nameSoon();
   drawSoon();
 }
+
+/** Have the address name what is seen, when the slider rests. */
+const nameSoon = paced(() => Object.keys(wanted).length || history.replaceState(null, "", address()), 200);
 
 addEventListener("hashchange", () => follow());
 addEventListener("popstate", () => follow());
