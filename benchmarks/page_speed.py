@@ -5,7 +5,6 @@ Each step is a frame: from its beginning to what was drawn and laid out. What a 
 
 from __future__ import annotations
 
-import os
 import re
 import statistics
 import subprocess
@@ -23,7 +22,7 @@ from benchmarks.long_runs import RUN, timed_events
 from greenroom.core import field_values
 from greenroom.gateway.record import EVENTS
 from greenroom.trace import JOURNAL, Codec, Header, hold_run
-from tests.web.browser import BrowserPage, open_browser_page, running_chromium
+from tests.web.browser import BrowserPage, BrowserRefused, open_browser_page, running_chromium
 
 VIEWS: Final = ("timeline", "talk", "board", "mail", "findings", "why", "tokens", "messages", "search")
 STEPS: Final = 40
@@ -117,9 +116,17 @@ async def _rows(page: BrowserPage, count: int) -> dict[str, float]:
 
 
 async def _until(page: BrowserPage, expression: str) -> None:
+    """Wait until an expression is true in the page; it is looked at often, and an error counts as false."""
+    look = f"let seen = false; try {{ seen = Boolean({expression}); }} catch {{ seen = false; }} if (seen) {{ clearInterval(timer); done(1); }}"
+    promise = f"new Promise((done) => {{ const timer = setInterval(() => {{ {look} }}, 15); }})"
     with trio.fail_after(PATIENCE_S):
-        while not await page.evaluate(f"Boolean({expression})"):
-            await trio.sleep(0.02)
+        while True:
+            try:
+                await page.evaluate(promise)
+            except (BrowserRefused, trio.TooSlowError):  # the page was left meanwhile
+                await trio.lowlevel.checkpoint()
+            else:
+                return
 
 
 async def follow(seconds: float) -> dict[str, float]:
@@ -181,4 +188,5 @@ def _delays(written: list[tuple[float, int]], seen: list[Any]) -> Iterator[float
 def _peak_kb(pid: int) -> float:
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"VmHWM:\s+(\d+)", status)
-    return float(found[1]) if found is not None else float(os.getpagesize())
+    assert found is not None, status
+    return float(found[1])

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
@@ -31,6 +32,8 @@ from greenroom.views import ActorView, MailboxView
 
 VERSION: Final = 1
 """Version of the tables below."""
+LANES: Final = ("now", "next", "later", "leased", "postponed")
+"""Parts of a mailbox, as its view names them."""
 TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "events": (("t", "f8"), ("seq", "u4"), ("parent", "u4"), ("actor", "u4"), ("kind", "u2"), ("failed", "u1")),
     "states": (
@@ -42,15 +45,7 @@ TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("flags", "u2"),
         ("state", "u1"),
     ),
-    "mail": (
-        ("event", "u4"),
-        ("actor", "u4"),
-        ("now", "u4"),
-        ("next", "u4"),
-        ("later", "u4"),
-        ("leased", "u4"),
-        ("postponed", "u4"),
-    ),
+    "mail": (("event", "u4"), ("actor", "u4"), *((lane, "u4") for lane in LANES)),
     "usage": (
         ("event", "u4"),
         ("actor", "u4"),
@@ -122,6 +117,8 @@ class Columns:
         self._lives: dict[Machine, int] = {}
         """Row of each living incarnation."""
         self._has_session = False
+        self._begins = array("I")
+        """Positions at which another process resumed the run."""
         self.cards: list[tuple[int, dict[str, Any]]] = []
         self.patches: list[tuple[int, tuple[Any, ...]]] = []
         self._actors[""], self._labels[""]
@@ -149,6 +146,7 @@ class Columns:
         if entry.kind in BEGINS:
             if self._has_session:
                 self._end_process(position - 1)
+                self._begins.append(position)
             self._has_session = True
         event = entry.event
         is_failed = entry.get(self._fails.get(entry.kind, "state")) == "failed"
@@ -189,6 +187,27 @@ class Columns:
             "lists": lists,
         }
         return head, b"".join(body)
+
+    def mail_after(self, actor: str, positions: Sequence[int], count: int) -> Sequence[int]:
+        """Return those events of a mailbox, the last ones before a number of events, that followed when it was last without a message.
+
+        Args:
+            actor: Its actor.
+            positions: Positions of its events, in order.
+            count: The number of events.
+        """
+        table, number = self._tables["mail"].columns, self._actors[actor]
+        end = bisect_left(positions, count)
+        begun = bisect_left(self._begins, count)
+        first = end
+        until = bisect_left(positions, self._begins[begun - 1]) if begun else 0  # mail does not outlive its process
+        while first > until:
+            row = bisect_left(table["event"], positions[first - 1])
+            rows = range(row, bisect_left(table["event"], positions[first - 1] + 1, row))
+            if any(table["actor"][row] == number and not any(table[lane][row] for lane in LANES) for row in rows):
+                break
+            first -= 1
+        return positions[first:end]
 
     def rows(self) -> Rows:
         """Return the rows of each table and list."""

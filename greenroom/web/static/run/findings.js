@@ -5,6 +5,7 @@ import { visible } from "../base/texts.js";
 import { named, seconds } from "./words.js";
 
 const LISTED = 200;
+const REST_MS = 2000;
 const TITLES = {
   failed: "Failures",
   unsound: "Broken invariants",
@@ -21,25 +22,37 @@ export function makeFindings({ model, seen, source, go }) {
   const node = h("section.view-findings", { "aria-label": "Findings" });
   let read = -1;
   let isReading = false;
+  let next = 0;
+  let timer = 0;
   let found = { problems: [], why: "" };
   let shown = null;
   let marked = null;
   const buttons = new Map();
 
-  async function draw() {
-    if (read !== model.run.events && !isReading) {
-      isReading = true;
-      const events = model.run.events;
-      if (read < 0) node.replaceChildren(h("p.blank", { role: "status" }, "Looking for problems…"));
-      try {
-        found = await source.get("findings");
-        read = events;
-      } catch (error) {
-        found = { problems: [], why: error.message };
-      }
-      isReading = false;
+  async function look() {
+    isReading = true;
+    try {
+      found = await source.get("findings");
+      read = found.events ?? model.run.events;
+    } catch (error) {
+      found = { problems: [], why: error.message };
     }
-    if (isReading) return;
+    isReading = false;
+    next = performance.now() + REST_MS;
+    draw();
+  }
+
+  function draw() {
+    if (read !== model.run.events && !isReading) {
+      const left = next - performance.now();
+      clearTimeout(timer);
+      if (left > 0) timer = setTimeout(draw, left);
+      else look();
+    }
+    if (read < 0 && isReading) {
+      if (!node.firstElementChild) node.replaceChildren(h("p.blank", { role: "status" }, "Looking for problems…"));
+      return;
+    }
     if (shown !== found) {
       shown = found;
       marked = null;

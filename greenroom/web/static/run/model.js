@@ -115,7 +115,7 @@ export class RunModel {
     this.numberOfKind = new Map();
     this.led = { count: 0, first: new Int32Array(0), last: new Int32Array(0), next: new Int32Array(0) };
     this.version = 0;
-    this.named = { cards: -1, names: [] };
+    this.named = { cards: -1, ends: new Map() };
   }
 
   /** Return the number of events. */
@@ -169,7 +169,11 @@ export class RunModel {
     const { slices, ends, events } = this.tables;
     for (let row = tables.slices.from; row < slices.rows; row += 1) (this.slicesOf[slices.actor[row]] ??= []).push(row);
     this.ends = roomFor(this.ends, slices.rows);
-    for (let row = tables.ends.from; row < ends.rows; row += 1) this.ends[ends.slice[row]] = row;
+    for (let row = tables.ends.from; row < ends.rows; row += 1) {
+      // A message holds a part of each table: an end may come before the slice that it ends.
+      this.ends = roomFor(this.ends, ends.slice[row] + 1);
+      this.ends[ends.slice[row]] = row;
+    }
     for (let row = tables.events.from; row < events.rows; row += 1) if (events.failed[row]) this.failures.push(row);
   }
 
