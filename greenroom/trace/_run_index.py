@@ -68,6 +68,8 @@ class RunIndex:
         self._jumps: list[tuple[int, int]] = []
         """Position and number of each event whose number is not that of the event before it and one."""
         self._lines = 0
+        self._latest: tuple[int, list[dict[str, Any]]] = 0, []
+        """The events of the last block, from a position on: who reads on as the index grows need not parse them again."""
         self.header: Header | None = None
         self.failures = array("I")
         self.damaged_lines = 0
@@ -89,6 +91,11 @@ class RunIndex:
     def torn_bytes(self) -> int:
         """Bytes after the last newline."""
         return self._file.torn_bytes
+
+    @property
+    def share(self) -> float:
+        """Part of the file that is indexed, from 0 to 1, as of now."""
+        return min(1.0, self._file.place / max(1, self._file.size))
 
     @property
     def bytes_used(self) -> int:
@@ -172,6 +179,9 @@ class RunIndex:
         Raises:
             JournalError: The file cannot be read.
         """
+        first, latest = self._latest
+        if first <= begin and end <= first + len(latest):
+            return [self._decode(raw) for raw in latest[begin - first : end - first]]
         return [self._decode(raw) for raw in self.raw_events(begin, end)]
 
     def raw_events(self, begin: int, end: int) -> Iterator[dict[str, Any]]:
@@ -240,6 +250,8 @@ class RunIndex:
         number_of, fails = self._number_of, self._fails
         next_seq = self.seq(len(self) - 1) + 1 if self._places else -1
         latest = self._times[-1] if self._times else -LONGEST_S
+        raws: list[dict[str, Any]] = []
+        self._latest = len(self._places), raws
         for line in lines:
             self._lines += 1
             try:
@@ -261,6 +273,7 @@ class RunIndex:
             self._actors.append(number_of[raw.get("actor", "")])
             self._times.append(latest)
             self._places.append(place)
+            raws.append(raw)
             place += len(line) + 1
 
 

@@ -52,6 +52,8 @@ MAX_ROWS: Final = 8_000
 """Rows of each table in one message."""
 MAX_FOUND: Final = 5_000
 """Events that a search lists."""
+PACE_S: Final = 0.05
+"""Seconds between two messages to a viewer that has all rows."""
 ALIVE_S: Final = 15.0
 """Seconds after which a viewer is told that there is nothing new."""
 MAX_OPEN_RUNS: Final = 4
@@ -274,6 +276,8 @@ async def _send_rows(connection: Connection, shown: ShownRun, has: dict[str, int
             await connection.send(len(text).to_bytes(4, "little") + text + body)
             for name, part in (*head["tables"].items(), *head["lists"].items()):
                 has[name] = part["from"] + (part["rows"] if "rows" in part else len(part["items"]))
+            if has == shown.rows():
+                await trio.sleep(PACE_S)  # what comes meanwhile goes together
             continue
         with trio.move_on_after(ALIVE_S) as limit:
             await news.wait()

@@ -44,14 +44,14 @@ LOCK_S: Final = 0.5
 """Seconds between two looks at the lock of a run without news."""
 MAX_FOLDED: Final = 256
 """Events that are folded before others have their turn."""
-AHEAD: Final = 20_000
-"""Events that are indexed before those that are not folded yet."""
 MAX_EVENTS: Final = 2_000
 """Events in one answer."""
 MAX_LINES: Final = 200
 """Lines of a transcript in one answer."""
 MAX_TALKS: Final = 8
 """Transcripts that are open at a time."""
+_FACTUAL: Final = ("actor.", "session.", "gateway.", "agent.")
+"""Beginnings of the kinds of events that tell something of the whole run."""
 _LANES: Final = ("now", "next", "later", "leased", "postponed")
 _PRICING: Final = Pricing()
 
@@ -128,8 +128,7 @@ class ShownRun:
         """Read and fold a slice; return False if there was nothing new."""
         before = self.standing
         try:
-            is_more = self._moments.folded >= len(self.index) - AHEAD and self.index.grow()
-            is_folded = self._moments.fold_on(len(self.index), most=MAX_FOLDED)
+            is_more, is_folded = self._advance(MAX_FOLDED)
         except JournalError:  # it cannot be read now; what was read stays
             is_more = is_folded = False
         now_s = trio.current_time()
@@ -145,9 +144,14 @@ class ShownRun:
 
     def read_all(self) -> None:
         """Read and fold what there is now. It blocks."""
-        while self.index.grow() or self._moments.fold_on(len(self.index)):
+        while any(self._advance(MAX_EVENTS)):
             pass
         self._is_written = read_lock(self.journal.parent)[0] is not LockState.FREE
+
+    def _advance(self, most: int) -> tuple[bool, bool]:
+        """Index a block if all that is indexed is folded, then fold some events; return whether there was something for each."""
+        is_more = self._moments.folded >= len(self.index) and self.index.grow()
+        return is_more, self._moments.fold_on(len(self.index), most=most)
 
     def agents(self) -> list[str]:
         """Return the ids of the agents that have a transcript, in order of appearance."""
@@ -177,16 +181,17 @@ class ShownRun:
 
     def _note_facts(self, begin: int, entries: Sequence[Entry]) -> None:
         for position, entry in enumerate(entries, start=begin):
-            if entry.kind.startswith("message."):
+            kind = entry.kind
+            if kind.startswith("message."):
                 self._mailings.setdefault(entry.event.actor, array("I")).append(position)
-                continue
-            self._ending.look(entry.kind, entry.event.actor, is_supervised=bool(entry.get("supervisor", "?")))
-            if entry.kind == "agent.defined":
-                self._transcripts[entry.event.actor] = str(entry["transcript"])
-            elif isinstance(entry.event, SessionBegan):
-                self._facts = {"cwd": entry["cwd"], "model": entry["model"], "title": entry["title"]}
-            elif entry.kind == "session.titled":
-                self._facts["title"] = entry["title"]
+            elif kind.startswith(_FACTUAL):
+                self._ending.look(kind, entry.event.actor, is_supervised=bool(entry.get("supervisor", "?")))
+                if kind == "agent.defined":
+                    self._transcripts[entry.event.actor] = str(entry["transcript"])
+                elif isinstance(entry.event, SessionBegan):
+                    self._facts = {"cwd": entry["cwd"], "model": entry["model"], "title": entry["title"]}
+                elif kind == "session.titled":
+                    self._facts["title"] = entry["title"]
 
     # --- what is shown ----------------------------------------------------------------------------------------------------
 
@@ -212,7 +217,7 @@ class ShownRun:
             "greenroom": header.greenroom,
             "standing": self.standing,
             "events": len(self.index),
-            "folded": self._moments.folded,
+            "share": round(self.index.share, 3),
             "damage": self.index.damage,
             "damaged_lines": self.index.damaged_lines,
             "folder": self.journal.parent.name,

@@ -14,6 +14,7 @@ from greenroom.agents.events._agent_events import (
     ToolBegan,
     ToolEnded,
 )
+from greenroom.core import copy_with
 from greenroom.models import Usage
 
 
@@ -36,7 +37,7 @@ class AgentView:
 
     def lost(self) -> AgentView:
         """Return what is left when the process is gone: everything but what it was doing."""
-        return attrs.evolve(self, doing="")
+        return copy_with(self, doing="")
 
 
 _NEW: Final = AgentView()
@@ -45,7 +46,7 @@ THINKING: Final = "thinking"
 
 def defined(before: AgentView | None, event: AgentDefined) -> AgentView:
     """Say what kind of agent it is."""
-    return attrs.evolve(before or _NEW, definition=event.definition, model=event.model)
+    return copy_with(before or _NEW, definition=event.definition, model=event.model)
 
 
 def model_began(before: AgentView | None, event: ModelBegan) -> AgentView:
@@ -62,7 +63,7 @@ def model_ended(before: AgentView | None, event: ModelEnded) -> AgentView:
         event.cache_creation_input_tokens,
         event.cache_read_input_tokens,
     )
-    view = attrs.evolve(
+    view = copy_with(
         view,
         requests=view.requests + 1,
         failed_requests=view.failed_requests + (event.state == "failed"),
@@ -85,7 +86,7 @@ def tool_ended(before: AgentView | None, event: ToolEnded) -> AgentView:
     """Count a call."""
     view = before or _NEW
     failed = view.failed_calls + (event.state == "failed")
-    return _doing(attrs.evolve(view, tool_calls=view.tool_calls + 1, failed_calls=failed), event, "")
+    return _doing(copy_with(view, tool_calls=view.tool_calls + 1, failed_calls=failed), event, "")
 
 
 def retry_text(error: str, delay_s: float) -> str:
@@ -97,7 +98,7 @@ def _doing(
     view: AgentView, event: ModelBegan | ModelEnded | ModelRetried | ToolBegan | ToolEnded, what: str
 ) -> AgentView:
     """Say what the agent does; what runs beside its turns is not that."""
-    return attrs.evolve(view, doing=what) if event.turn else view
+    return copy_with(view, doing=what) if event.turn else view
 
 
 FOLDS: Final = (

@@ -180,9 +180,13 @@ function linkMoved(link) {
   drawSoon();
 }
 
+/** Draw what came; while much of the run is still to come, only now and then. */
+const drawCome = paced(() => drawSoon(), 250);
+
 function rowsCame() {
   settle();
-  drawSoon();
+  if (model.run.share < 0.99) drawCome();
+  else drawSoon();
 }
 
 async function begin() {
@@ -255,14 +259,14 @@ function draw() {
 
 function showLink() {
   const { name, retryAt, why } = seen.link;
-  const { standing: how, folded, events, damaged_lines: damaged } = model.run;
+  const { standing: how, share, damaged_lines: damaged } = model.run;
   let text = "";
   if (name === "waiting") text = `The connection to the server is lost${why ? ` (${oneLine(why, 80)})` : ""}. Next try in ${span(retryAt - Date.now())}.`;
   else if (name === "ended" && why) text = why;
   else if (how === "broken off") text = "The process of this run ended before the run did. It is shown as far as it was written; if it is resumed, it goes on here.";
   else if (how === "vanished") text = "The journal of this run was removed. It is shown as far as it was read.";
   else if (how === "replaced") text = "Another journal has taken the place of this run. It is shown as far as it was read.";
-  else if (folded < events) text = `Read ${folded.toLocaleString("en")} of ${events.toLocaleString("en")} events…`;
+  else if (share < 0.99) text = `Read ${Math.floor(share * 100)} % of this run; what is read is shown already.`;
   else if (isFile && model.run.content !== "all" && model.count) text = model.run.content === "none" ? "This file holds no texts and no conversations." : "Texts are cut at 160 characters in this file.";
   else if (damaged) text = `${damaged} damaged lines were left out (${oneLine(model.run.damage, 120)}).`;
   banner.hidden = !text;

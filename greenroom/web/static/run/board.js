@@ -60,7 +60,7 @@ export function makeBoard({ model, seen, go }) {
   }
 
   function makeCard([key]) {
-    return h("li", {}, h("button.item", { type: "button", onclick: () => { chosen = key === chosen ? "" : key; draw(); } }, h("span.id"), h("span.subject"), h("small", {}, h("b"), h("span"))));
+    return h("li", { "data-item": key }, h("button.item", { type: "button", onclick: () => { chosen = key === chosen ? "" : key; draw(); } }, h("span.id"), h("span.subject"), h("small", {}, h("b"), h("span"))));
   }
 
   function update(card, [key, item]) {

@@ -42,7 +42,7 @@ export function makeMailboxes({ model, seen, source, go }) {
   }
 
   function make({ actor }) {
-    return h("tr", {}, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) }, visible(model.name(actor)))), ...LANES.map(() => h("td.right")), h("td", {}, picture()));
+    return h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) }, visible(model.name(actor)))), ...LANES.map(() => h("td.right")), h("td", {}, picture()));
   }
 
   function update(line, { actor, row }) {

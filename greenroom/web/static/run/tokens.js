@@ -24,7 +24,7 @@ export function makeTokens({ model, seen, go }) {
   const shares = h("div", {}, h("figure", {}, svg, under), h("h3", {}, "By model and definition"), table(MODELS, byModel), h("h3", {}, "By agent"), table(AGENTS, byAgent));
   const blank = h("p.blank", {}, "No model was asked up to this moment.");
   const node = h("section.view-tokens", { "aria-label": "Tokens and cost" }, blank, tiles, shares);
-  const rows = makeRows(node, byAgent, ROW, ({ actor }) => actor, ({ actor }) => h("tr", {}, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) })), ...AGENTS.slice(1).map((_, number) => h(number > 1 ? "td.right" : "td"))), update);
+  const rows = makeRows(node, byAgent, ROW, ({ actor }) => actor, ({ actor }) => h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) })), ...AGENTS.slice(1).map((_, number) => h(number > 1 ? "td.right" : "td"))), update);
   let shown = "";
   let pictured = -1;
   let sums = new Map();
@@ -55,7 +55,6 @@ export function makeTokens({ model, seen, go }) {
     const found = own(seen.at);
     blank.hidden = found.length > 0;
     tiles.hidden = shares.hidden = !found.length;
-    if (!found.length) return;
     sums = new Map(found.map(({ actor, usage }) => [actor, all(usage)]));
     for (const { actor, usage } of found)
       for (let above = parentOf(actor), steps = 0; above && steps < 50; above = parentOf(above), steps += 1) if (sums.has(above)) sums.set(above, sums.get(above) + all(usage));
@@ -98,6 +97,7 @@ export function makeTokens({ model, seen, go }) {
   function update(line, { actor, usage, usd }) {
     const card = model.card(actor);
     line.classList.toggle("is-chosen", actor === seen.actor);
+    line.dataset.used = COUNTED.map((name) => usage[name]).join(" ");
     const counts = [usage.input, usage.output, usage.cache_read, usage.cache_write, sums.get(actor)].map(tokens);
     const said = [visible(card.definition ?? ""), visible(card.model ?? ""), ...counts, `${usage.requests}${usage.failed_requests ? ` (${usage.failed_requests} failed)` : ""}`, usd === null ? "–" : dollars(usd)];
     setText(line.firstElementChild.firstElementChild, visible(model.name(actor)));
