@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 import attrs
 from cyclopts import Parameter
 
+from greenroom.cli._page_flags import checked_port
 from greenroom.core import UsageError
 from greenroom.replay import ExportFormat
 from greenroom.terminal import for_reader
@@ -108,10 +109,9 @@ def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: Repla
     """Show what a run did: its standing, its problems, its time line."""
     asked = attrs.asdict(flags, recurse=False)
     is_page, port, content = asked.pop("page"), asked.pop("port"), asked.pop("content")
+    port = checked_port(port, is_page=is_page)
     if is_page:
-        return _show_page(run, flags, asked)
-    if port is not None:
-        raise UsageError("--port needs --page; leave out --port, or add --page")
+        return _show_page(run, flags, asked, port)
     if flags.export is ExportFormat.HTML:
         return _export_html(run, flags, asked)
     if content is not None:
@@ -121,15 +121,14 @@ def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: Repla
     return EXIT_SAME if show_replay(ReplayOptions(run=run, **asked)) else EXIT_DIFFERENT
 
 
-def _show_page(run: str, flags: ReplayFlags, asked: dict[str, Any]) -> int:
+def _show_page(run: str, flags: ReplayFlags, asked: dict[str, Any], port: int) -> int:
     _refuse_others(asked, "--page shows", taken={"at", "runs"})
     if flags.content is not None:
         raise UsageError("--page cannot be combined with --content; leave out --content")
     from greenroom.replay import problem_facts
     from greenroom.web import show_page
 
-    place, port = flags.at or "", flags.port or 0
-    return show_page(run, runs=flags.runs, port=port, place=place, find_problems=problem_facts, say=_say)
+    return show_page(run, runs=flags.runs, port=port, place=flags.at or "", find_problems=problem_facts, say=_say)
 
 
 def _export_html(run: str, flags: ReplayFlags, asked: dict[str, Any]) -> int:

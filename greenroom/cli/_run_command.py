@@ -22,6 +22,7 @@ import trio
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, WORKTREE_TOOLS
+from greenroom.cli._page_flags import page_opener
 from greenroom.cli._rewind_command import rewind_command
 from greenroom.cli._run_arguments import (
     read_object,
@@ -155,6 +156,7 @@ def run_command(
         is_only_set_up=flags.init_only,
         is_elsewhere=flags.runs is not None,
         ceiling_s=read_ceiling(),
+        open_page=page_opener(flags.port, is_page=flags.page),
     )
     with calm_collector(), noting_log() as notes, _runs_of(flags) as runs:
         return trio.run(run_headless, options, runs, notes)

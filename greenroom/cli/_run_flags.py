@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import attrs
 from cyclopts import Parameter
 
+from greenroom.cli._page_flags import checked_port
 from greenroom.cli._run_arguments import InputFormat
 from greenroom.core import UsageError, is_uuid
 from greenroom.headless import OutputFormat, check_approver
@@ -176,6 +177,13 @@ class RunFlags:
             "Run commands in a sandbox (bubblewrap) that can write only to the project; refuse them if it is not available."
         ),
     ] = False
+    page: Annotated[
+        bool,
+        flag(
+            "Serve a page of the run for a browser on this machine while it goes on; its address goes to standard error."
+        ),
+    ] = False
+    port: Annotated[int | None, flag("The port of the page; by default any free one.")] = None
     cwd: Annotated[Path, flag("The folder to work in.")] = Path()
     runs: Annotated[
         Path | None,
@@ -238,6 +246,7 @@ def check_flags(flags: RunFlags, *, keeping_nothing: str = "--no-session-persist
     """
     _check_streams(flags)
     _check_session(flags, keeping_nothing)
+    checked_port(flags.port, is_page=flags.page)
     if flags.bare and flags.setting_sources not in {ALL_SOURCES, ""}:
         raise UsageError(f"--bare reads no settings files: leave out --setting-sources {flags.setting_sources}")
     setup_of(flags)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 import attrs
 from cyclopts import Parameter
 
+from greenroom.cli._page_flags import page_opener
 from greenroom.core import UsageError
 from greenroom.trace import Durability
 
@@ -78,6 +79,11 @@ class SwarmFlags:
             "requests."
         ),
     ] = None
+    page: Annotated[
+        bool,
+        _flag("Serve a page of the run for a browser on this machine while it goes on, and print its address."),
+    ] = False
+    port: Annotated[int | None, _flag("The port of the page; by default any free one.")] = None
     resume: Annotated[
         str | None,
         _flag(
@@ -121,6 +127,7 @@ def swarm_command(
         max_usd=max_usd,
         is_agreed=flags.yes,
         seed=(flags.seed or 0) if flags.chaos else None,
+        open_page=page_opener(flags.port, is_page=flags.page),
     )
     if flags.resume is not None:
         if path != Path() or flags.task or flags.recipe or flags.agents is not None:

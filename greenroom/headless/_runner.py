@@ -32,7 +32,7 @@ from greenroom.session import (
     find_unfinished,
     open_session,
 )
-from greenroom.terminal import Ladder, LogNotes, climbing, complain, note, program, typed
+from greenroom.terminal import Ladder, LogNotes, OpenRunPage, climbing, complain, note, program, typed, without_page
 from greenroom.tools.builtin import STANDARD_TOOLS
 
 NOT_DONE: Final = 1
@@ -71,6 +71,8 @@ class HeadlessOptions:
     """True if run folders lie in a place that had to be named, so that resuming needs the folder in place of the id."""
     ceiling_s: float = CEILING_S
     """Seconds for which agents in the background are awaited after the answer."""
+    open_page: OpenRunPage = without_page
+    """Serves the page of the run, if there is to be one."""
 
 
 async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) -> int:
@@ -90,7 +92,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
     ladder = Ladder(_say)
     run: _Begun | None = None
     try:
-        async with climbing(ladder), trio.open_nursery() as writers:
+        async with climbing(ladder), trio.open_nursery() as writers, options.open_page(runs) as show_run:
             writers.start_soon(writer.run, name="greenroom output")
             with ladder.stop_scope:
                 async with open_session(
@@ -106,6 +108,8 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
                     run = _begun(session, options, host, ladder, writer, ports, began_s)
                     notes.name_of = run.events.name_of
                     ladder.stop, ladder.kill = run.work.stop, session.kill
+                    if show_run is not None:
+                        note(f"page: {show_run(session.run_folder)}")
                     told = _tell_of_problems(session, options)
                     try:
                         if _has_work(run, session, options):

@@ -121,6 +121,11 @@ class LiveView:
         """Take note of the team that keys are about."""
         self._team = team
 
+    def show_page(self, address: str) -> None:
+        """Print the address, and keep it in the head of the screen."""
+        print(f"page: {printable(address)}", flush=True)
+        self._story.page = address
+
     def say(self, text: str) -> None:
         """Show a line among the events; print it where there is no screen."""
         self._story.note(printable(text))

@@ -89,6 +89,9 @@ class SwarmRun:
     began_s: float = 0.0
     """When the session was open, on Trio's clock: loading modules and connecting is none of the swarm's work."""
 
+    ended_s: float | None = None
+    """When it had closed; a page that is open still shows its end then. None: an error ended it."""
+
     @property
     def has_report(self) -> bool:
         return self.folder is not None and (self.folder / REPORT).is_file()
@@ -233,7 +236,7 @@ async def _swarm(
     ladder = Ladder(view.say)
     ladder.leave = view.leave
     try:
-        async with climbing(ladder), trio.open_nursery() as watchers:
+        async with climbing(ladder), trio.open_nursery() as watchers, options.open_page(runs) as show_run:
             with ladder.stop_scope:
                 async with open_session(
                     model=model,
@@ -253,11 +256,14 @@ async def _swarm(
                     if options.resume is not None:  # not before: the run may be held, damaged or a newer version's
                         view.begin(opening)
                     ladder.stop, ladder.kill = partial(_stop, session, watchers), session.kill
+                    if show_run is not None:
+                        view.show_page(show_run(session.run_folder))
                     _start_view(watchers, view, session)
                     run.folder, run.began_s = session.run_folder, trio.current_time()
                     at_budget = stopping_at_budget(watchers, session, ladder.stop)
                     with _noted(run, session, opening, estimate), _ended_by(ladder, session), at_budget:
                         await work_on(session, options, plan, view, run)
+            run.ended_s = trio.current_time()
     except BaseExceptionGroup as group:
         run.error = _why(group, has_begun=run.folder is not None)
     if run.folder is None:
@@ -270,7 +276,8 @@ async def _swarm(
     state = _state_of(run, ladder.exit_code)
     if ladder.exit_code is not None:
         view.say(f"resume with: {program()} swarm --resume {_run_name(run.folder, options)}")
-    view.end(_summary(state, run, opening, options, duration_s=trio.current_time() - run.began_s))
+    ended_s = trio.current_time() if run.ended_s is None else run.ended_s
+    view.end(_summary(state, run, opening, options, duration_s=ended_s - run.began_s))
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 
 

@@ -16,6 +16,7 @@ from greenroom.models import AnthropicModel, FaultRates, Model, PlaybookModel, R
 from greenroom.models.choice import DEFAULT_CLAUDE_MODEL, INHERIT
 from greenroom.supervisor import Restart
 from greenroom.swarm.recipes import BUILTINS, ROLE_TOOLS, SURVEY, TOOL_NAMES, Recipe
+from greenroom.terminal import OpenRunPage, without_page
 from greenroom.tools import Tool
 
 PLAYBOOK: Final = "playbook"
@@ -50,6 +51,8 @@ class SwarmOptions:
     """The folder of the run to resume; None for a new one."""
     records: bool | None = None
     """True to record the effects of the run, False to record nothing; None: as the settings say."""
+    open_page: OpenRunPage = without_page
+    """Serves the page of the run, if there is to be one."""
     has_key: bool = attrs.field(factory=lambda: bool(os.environ.get(KEY)))
     """True if a run without the name of a model is one on Claude."""
 

@@ -12,7 +12,7 @@ import trio
 
 from greenroom.swarm._event_reader import Reading, fold_earlier
 from greenroom.swarm._swarm_summary import Summary, SwarmOpening, summary_lines
-from greenroom.terminal import Narrator, flush_output, for_reader, json_for_reader, printable
+from greenroom.terminal import Narrator, complain, flush_output, for_reader, json_for_reader, printable
 from greenroom.terminal.screen import SwarmStory, short_duration
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class View(Protocol):
 
     def show_team(self, team: Team) -> None:
         """Take note of the team whose board is to be shown."""
+        ...
+
+    def show_page(self, address: str) -> None:
+        """Show the address of the run's page."""
         ...
 
     def say(self, text: str) -> None:
@@ -98,6 +102,10 @@ class LinesView:
     def show_team(self, team: Team) -> None:
         """Nothing: the board's own events tell."""
 
+    def show_page(self, address: str) -> None:
+        """Print the address."""
+        self.say(f"page: {address}")
+
     def say(self, text: str) -> None:
         """Print a line."""
         _print(f"greenroom swarm: {text}")
@@ -142,6 +150,10 @@ class JsonView:
 
     def show_team(self, team: Team) -> None:
         """Nothing: the board's own events tell."""
+
+    def show_page(self, address: str) -> None:
+        """Print the address on standard error: it holds a token, and programs read the rest."""
+        complain(f"page: {address}", code=0)
 
     def say(self, text: str) -> None:
         """Print a line."""

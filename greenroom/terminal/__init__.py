@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from greenroom.terminal._narrator import Narrator
     from greenroom.terminal._output import (
         LogNotes,
+        OpenRunPage,
         can_draw,
         complain,
         drop_output,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         program,
         typed,
         without_class,
+        without_page,
     )
     from greenroom.terminal._page import Page, counted, first_of, seconds, tally
     from greenroom.terminal._signal_ladder import EXIT_CODES, Ladder, climbing
@@ -33,6 +35,7 @@ else:
             "greenroom.terminal._narrator": ("Narrator",),
             "greenroom.terminal._output": (
                 "LogNotes",
+                "OpenRunPage",
                 "can_draw",
                 "complain",
                 "drop_output",
@@ -48,6 +51,7 @@ else:
                 "program",
                 "typed",
                 "without_class",
+                "without_page",
             ),
             "greenroom.terminal._page": ("Page", "counted", "first_of", "seconds", "tally"),
             "greenroom.terminal._signal_ladder": ("EXIT_CODES", "Ladder", "climbing"),
@@ -61,6 +65,7 @@ __all__ = [
     "Ladder",
     "LogNotes",
     "Narrator",
+    "OpenRunPage",
     "Page",
     "Press",
     "can_draw",
@@ -84,4 +89,5 @@ __all__ = [
     "tally",
     "typed",
     "without_class",
+    "without_page",
 ]

@@ -12,9 +12,9 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from greenroom.core import GreenroomError, ProviderError
 from greenroom.core.texts import printable_json, printable_text
@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PROGRAM = "greenroom"
+OpenRunPage: TypeAlias = Callable[[Path], AbstractAsyncContextManager[Callable[[Path], str] | None]]
+"""Serves the page of a run that begins inside the block, in a folder of runs; yields a function that shows the run of a folder and returns
+the page's address, or None if there is no page."""
 _WORLD = re.compile(r"actor (?P<who>\S+) failed: (?P<what>.+)", re.DOTALL)
+
+
+def without_page(_: Path) -> AbstractAsyncContextManager[None]:
+    """Serve no page."""
+    return nullcontext()
 
 
 def flush_output() -> None:

@@ -22,7 +22,7 @@ from typing import Any, Final, final
 from greenroom.containment import Secrets
 from greenroom.core import JournalError, UsageError, open_private
 from greenroom.core.texts import as_json
-from greenroom.gateway.record import EVENTS, content_fields, find_journal, is_label
+from greenroom.gateway.record import content_fields, events_of, find_journal, is_label
 from greenroom.trace import read_journal, runs_folder
 from greenroom.web._bundle import bundled
 from greenroom.web._run_findings import FindProblems, problems_in
@@ -214,7 +214,7 @@ def _mail(shown: ShownRun) -> list[Any]:
 
 def _problems(journal: Path, redaction: Redaction, find_problems: FindProblems) -> Sequence[Mapping[str, Any]]:
     try:
-        found = problems_in(read_journal(journal, EVENTS), journal.parent, find_problems)
+        found = problems_in(read_journal(journal, events_of(journal)), journal.parent, find_problems)
     except JournalError:  # damaged: what is whole was read, and the damage is told
         return []
     texts = [redaction.fields({"text": problem["text"]}) or {"text": "(its text is left out)"} for problem in found]

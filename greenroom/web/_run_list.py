@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from greenroom.core import JournalError, is_session_id
-from greenroom.gateway.record import EVENTS
+from greenroom.gateway.record import events_of
 from greenroom.session import SessionBegan
 from greenroom.trace import JOURNAL, LockState, RunIndex, has_ended, read_end, read_lock
 
@@ -23,14 +23,21 @@ class RunList:
     """The runs that a page may show.
 
     Args:
-        named: The journal that was asked for.
+        named: The journal that was asked for; None until `show` names one.
         runs: The folder of runs; None to show the one that was asked for alone.
     """
 
-    def __init__(self, named: Path, runs: Path | None) -> None:
-        self.named = named.parent.name
-        self._journal = named
+    def __init__(self, named: Path | None, runs: Path | None) -> None:
+        self.named = ""
+        """The name of the run that was asked for; empty if there is none yet."""
+        self._journal: Path | None = None
         self._runs = runs
+        if named is not None:
+            self.show(named)
+
+    def show(self, journal: Path) -> None:
+        """Have a page begin with this run."""
+        self.named, self._journal = journal.parent.name, journal
 
     def find(self, run: str) -> Path | None:
         """Return the journal of a run by the name of its folder; None for any other text, which is never part of a path."""
@@ -51,7 +58,7 @@ class RunList:
             except OSError:
                 names = []
             found = {name: self._runs / name / JOURNAL for name in names}
-        return {**found, self.named: self._journal}
+        return found if self._journal is None else {**found, self.named: self._journal}
 
 
 def _written_s(journal: Path) -> float:
@@ -65,13 +72,14 @@ def _written_s(journal: Path) -> float:
 def _row(run: str, journal: Path) -> dict[str, Any] | None:
     """Return the row of a run; None if its journal cannot be read."""
     try:
-        index = RunIndex(journal, EVENTS)
+        events = events_of(journal)
+        index = RunIndex(journal, events)
         try:
             index.grow()
             begin = next((entry for entry in index.entries(0, 50) if isinstance(entry.event, SessionBegan)), None)
         finally:
             index.close()
-        end = read_end(journal, EVENTS, count=_LAST).entries
+        end = read_end(journal, events, count=_LAST).entries
     except JournalError:
         return None
     if index.header is None:

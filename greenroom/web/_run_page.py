@@ -9,35 +9,18 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Final, final
 from urllib.parse import parse_qs
 
-import attrs
 import trio
 
-from greenroom.core import JournalError, UsageError, open_bare_nursery
+from greenroom.core import JournalError
 from greenroom.core.ports import Ports
 from greenroom.core.texts import as_json
-from greenroom.gateway.record import find_journal
-from greenroom.serving import (
-    Connection,
-    ConnectionEnded,
-    Endpoint,
-    Request,
-    Resource,
-    Response,
-    Secrets,
-    Server,
-    Tcp,
-    Upgrade,
-    open_server,
-)
-from greenroom.terminal import Ladder, climbing
-from greenroom.trace import read_header, runs_folder
+from greenroom.serving import Connection, ConnectionEnded, Endpoint, Request, Resource, Response, Secrets, Upgrade
 from greenroom.web._page_files import page_endpoints
 from greenroom.web._run_findings import FindProblems, RunFindings
 from greenroom.web._run_list import RunList
@@ -57,13 +40,13 @@ PACE_S: Final = 0.05
 ALIVE_S: Final = 15.0
 """Seconds after which a viewer is told that there is nothing new."""
 MAX_OPEN_RUNS: Final = 4
+LAST_ROWS_S: Final = 1.0
+"""Seconds within which viewers can take the last rows when a page is closed."""
 _TOKEN_BYTES: Final = 24
 _ALIGNED_BYTES: Final = 8
 _REFUSED: Final = 1008
+_GOING_AWAY: Final = 1001
 _JSON: Final = "application/json; charset=utf-8"
-
-Say = Callable[[str], object]
-"""Prints a line."""
 
 
 @final
@@ -78,7 +61,7 @@ class _Bad(Exception):
 
 @final
 class RunPage:
-    """The page of the runs of a folder. Made by `open_run_page`."""
+    """The page of the runs of a folder. Made by `open_run_pages`."""
 
     def __init__(self, runs: RunList, nursery: trio.Nursery, find_problems: FindProblems) -> None:
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
@@ -89,7 +72,15 @@ class RunPage:
         self._secrets = Secrets({self.token: True})
         self._open: dict[str, tuple[ShownRun, trio.CancelScope]] = {}
         self._viewers: dict[str, int] = {}
+        self._reading: dict[str, int] = {}
         self._problems: dict[str, RunFindings] = {}
+        self._is_over = False
+        self._has_left = trio.Event()
+
+    @property
+    def viewers(self) -> int:
+        """Number of connections over which rows are sent."""
+        return sum(self._viewers.values())
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return what a server has to serve. It blocks: the files are read once."""
@@ -123,6 +114,18 @@ class RunPage:
             ),
         )
 
+    async def finish(self) -> None:
+        """Send viewers the last rows, and return when they have them or `LAST_ROWS_S` have passed."""
+        with trio.move_on_after(LAST_ROWS_S):
+            for shown, _ in list(self._open.values()):
+                while shown.step():
+                    await trio.lowlevel.checkpoint()
+            self._is_over = True
+            for shown, _ in self._open.values():
+                shown.news.set()
+            while self.viewers:
+                await self._has_left.wait()
+
     def close(self) -> None:
         """Close the files of all runs."""
         for shown, scope in self._open.values():
@@ -154,7 +157,7 @@ class RunPage:
 
     def _forget_others(self) -> None:
         """Close the run that was opened first of those that nobody looks at, where there are too many."""
-        idle = [run for run in self._open if not self._viewers.get(run)]
+        idle = [run for run in self._open if not (self._viewers.get(run) or self._reading.get(run))]
         if len(self._open) >= MAX_OPEN_RUNS and idle:
             shown, scope = self._open.pop(idle[0])
             scope.cancel("nobody looks at it")
@@ -226,11 +229,11 @@ class RunPage:
     @contextmanager
     def _held(self, run: str) -> Iterator[None]:
         """Keep the files of a run open while it is read."""
-        self._viewers[run] = self._viewers.get(run, 0) + 1
+        self._reading[run] = self._reading.get(run, 0) + 1
         try:
             yield
         finally:
-            self._viewers[run] -= 1
+            self._reading[run] -= 1
 
     # --- the connection -----------------------------------------------------------------------------------------------------
 
@@ -242,10 +245,17 @@ class RunPage:
         except _Bad as error:
             await connection.close(_REFUSED, error.why)
             return
-        with self._held(run):
+        self._viewers[run] = self._viewers.get(run, 0) + 1
+        try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_refuse_more, connection, nursery)
-                await _send_rows(connection, shown, has)
+                await _send_rows(connection, shown, has, is_over=lambda: self._is_over)
+                await connection.close(_GOING_AWAY, "the page is closed")
+                nursery.cancel_scope.cancel("the page is closed")
+        finally:
+            self._viewers[run] -= 1
+            self._has_left.set()
+            self._has_left = trio.Event()
 
 
 async def _read_on(shown: ShownRun, scope: trio.CancelScope) -> None:
@@ -263,7 +273,10 @@ async def _refuse_more(connection: Connection, nursery: trio.Nursery) -> None:
     nursery.cancel_scope.cancel("the viewer is gone")
 
 
-async def _send_rows(connection: Connection, shown: ShownRun, has: dict[str, int]) -> None:
+async def _send_rows(
+    connection: Connection, shown: ShownRun, has: dict[str, int], *, is_over: Callable[[], bool] = lambda: False
+) -> None:
+    """Send the rows that a viewer does not have yet, and return when there are none and no further ones will come."""
     sent: object = None
     while True:
         news = shown.news
@@ -279,6 +292,8 @@ async def _send_rows(connection: Connection, shown: ShownRun, has: dict[str, int
             if has == shown.rows():
                 await trio.sleep(PACE_S)  # what comes meanwhile goes together
             continue
+        if is_over():
+            return
         with trio.move_on_after(ALIVE_S) as limit:
             await news.wait()
         if limit.cancelled_caught:
@@ -323,77 +338,3 @@ def _seconds(said: Mapping[str, str], name: str) -> float:
 def _refused(error: _Bad | JournalError) -> Response:
     status, why = (error.status, error.why) if isinstance(error, _Bad) else (404, error.why)
     return Response(status=status, body=as_json({"error": why}), content_type=_JSON)
-
-
-@final
-@attrs.frozen(kw_only=True)
-class OpenedPage:
-    """A page that is served."""
-
-    url: str
-    """Its address, with the token behind `#`."""
-    server: Server
-
-
-@asynccontextmanager
-async def open_run_page(
-    journal: Path, *, runs: Path | None, port: int = 0, find_problems: FindProblems
-) -> AsyncIterator[OpenedPage]:
-    """Serve the page of a run until the block is left.
-
-    Args:
-        journal: The journal of the run.
-        runs: The folder whose runs are listed; None for this run alone.
-        port: The port; 0 for any free one.
-        find_problems: What is listed as findings.
-
-    Raises:
-        UsageError: The port cannot be listened at.
-    """
-    async with open_bare_nursery() as nursery:
-        listed = RunList(journal, runs)
-        page = RunPage(listed, nursery, find_problems)
-        try:
-            async with open_server(page.endpoints(), listen=[Tcp(port=port)]) as server:
-                yield OpenedPage(url=f"{server.addresses[0]}/#token={page.token}", server=server)
-        finally:
-            page.close()
-            nursery.cancel_scope.cancel("the page is closed")
-
-
-# --- the program --------------------------------------------------------------------------------------------------------
-
-
-def show_page(run: str, *, runs: Path | None, port: int, place: str, find_problems: FindProblems, say: Say) -> int:
-    """Serve the page of a run, and print its address; return the exit code.
-
-    Args:
-        run: As for `greenroom replay`.
-        runs: The folder of the runs; None for the project's.
-        port: The port; 0 for any free one.
-        place: The number of the event to begin at; empty for the end.
-        find_problems: What is listed as findings.
-        say: Prints a line.
-
-    Raises:
-        UsageError: The run does not exist, the place is no number, or the port is taken.
-        JournalError: The journal cannot be read.
-    """
-    folder = runs_folder(runs)
-    journal = find_journal(run, folder)
-    read_header(journal)
-    if place and not place.isdecimal():
-        raise UsageError(f"--at must be the number of an event for --page, got {place!r}")
-    listed = folder if journal.parent.parent == folder else None
-    return trio.run(_serve, journal, listed, port, f"&at={place}" if place else "", find_problems, say)
-
-
-async def _serve(journal: Path, runs: Path | None, port: int, place: str, find_problems: FindProblems, say: Say) -> int:
-    ladder = Ladder(lambda _: None)
-    async with climbing(ladder):
-        with ladder.stop_scope:
-            async with open_run_page(journal, runs=runs, port=port, find_problems=find_problems) as page:
-                say(f"Page: {page.url}{place}")
-                say("It only reads the run. Ctrl+C ends it.")
-                await trio.sleep_forever()
-    return 0

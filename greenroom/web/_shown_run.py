@@ -18,7 +18,7 @@ from typing import Any, Final, final
 import trio
 
 from greenroom.core import JournalError
-from greenroom.gateway.record import EVENTS
+from greenroom.gateway.record import events_of
 from greenroom.models.budgets import Pricing
 from greenroom.session import FOLDS, SessionBegan
 from greenroom.trace import (
@@ -85,11 +85,12 @@ class ShownRun:
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
-        self.index = RunIndex(journal, EVENTS)
+        events = events_of(journal)
+        self.index = RunIndex(journal, events)
         self.index.grow()
         if self.index.header is None:
             raise JournalError(str(journal), "not a journal: it has no whole header line")
-        self._world = ColumnedWorld(FOLDS, EVENTS)
+        self._world = ColumnedWorld(FOLDS, events)
         self._moments = Moments(self._entries, self._world)
         self._transcripts: dict[str, str] = {}
         self._talks: dict[str, TimedLines] = {}

@@ -38,7 +38,8 @@ FLOORS: Final = (
     {"teams"},
     {"session"},
     {"gateway"},
-    {"headless", "replay", "reruns", "swarm", "web"},
+    {"headless", "replay", "reruns", "swarm"},
+    {"web"},
     {"cli", "testing"},
     {"__main__"},
 )

@@ -46,6 +46,7 @@ MODULES: Final = {
     "greenroom.serving": "A server for requests and WebSocket connections; see [one server](../design/serving.md).",
     "greenroom.gateway.channels": "What a channel of your own is made of; see [write a channel](../how-to/write-a-channel.md).",
     "greenroom.tools": "What a tool of your own is made of, and what `ask_user` is asked; see [tools](../how-to/tools.md).",
+    "greenroom.web": "The page of a run, opened by a program; see [look at a run](../how-to/look-at-a-run.md).",
     "greenroom.testing": "The test kit; see [test your team](../how-to/test-your-team.md).",
 }
 """The modules of the page, and what is said about each."""
@@ -103,6 +104,7 @@ DESCRIBED: Final = {
         ),
         *("Secrets", "Server", "ServerStatistics", "Tcp", "UnixSocket", "Upgrade", "open_server"),
     ),
+    "greenroom.web": ("OpenedPage", "open_page"),
     "greenroom.tools": ("Arg", "Option", "Question", "QuestionAnswers", "QuestionRequest"),
 }
 """The names of modules that the page does not describe as a whole."""

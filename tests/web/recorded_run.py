@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from greenroom.replay import problem_facts
 from greenroom.trace import JOURNAL
-from greenroom.web._run_page import OpenedPage, open_run_page
+from greenroom.web._opened_page import OpenedPage, open_run_page
 
 HISTORIES: Final = Path(__file__).parents[1] / "histories"
 RUN: Final = "20261120-225103-k3f9qz"

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from greenroom.session import EVENTS, FOLDS
 from greenroom.trace import World, fold, read_journal
 from tests.web.browser import BrowserPage
-from tests.web.recorded_run import RECORDED, RUN, make_run, open_recorded_page, transcript_line
+from tests.web.hostile_texts import TEXTS, poisoned, transcript_of
+from tests.web.recorded_run import RECORDED, RUN, make_run, open_recorded_page
 
 more = pytest.mark.skipif(
     os.environ.get("BROWSER_TESTS") != "demanded",
@@ -20,7 +21,7 @@ more = pytest.mark.skipif(
 )
 TREE: Final = "[...document.querySelectorAll('.tree li')].map((line) => ({...line.dataset}))"
 VIEWS: Final = ("timeline", "talk", "board", "mail", "findings", "why", "tokens", "messages", "search")
-HOSTILE: Final = "<img src=x onerror='window.evil=1'><script>window.evil=2</script>\u202egpj\u0007</b>"
+AGENT: Final = next(event["actor"] for line in RECORDED if (event := json.loads(line)).get("transcript"))
 ELEMENTS: Final = "document.querySelectorAll('script, img, iframe, link, style, meta, object, embed').length"
 
 
@@ -100,32 +101,31 @@ async def test_keys_reach_every_view_and_the_address_names_what_is_seen(
 
 
 @more
-async def test_texts_of_a_run_are_shown_as_text(page: BrowserPage, tmp_path: Path) -> None:
-    lines = [poisoned(line) for line in RECORDED]
-    journal = make_run(tmp_path, lines)
-    for name in transcripts(lines):
-        (journal.parent / "transcripts" / name).write_bytes(transcript_line(HOSTILE) * 3)
+@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize("turn", [0, 30])
+async def test_texts_of_a_run_are_shown_as_text(page: BrowserPage, tmp_path: Path, turn: int, is_whole: bool) -> None:
+    """Sixty texts in every field that holds words, or in all fields, so that events contradict each other."""
+    assert len(TEXTS) == 60
+    events = [poisoned(line, turn + 7 * number, is_whole=is_whole) for number, line in enumerate(RECORDED[1:])]
+    journal = make_run(tmp_path, [RECORDED[0], *events])
+    for name in transcripts(RECORDED):
+        (journal.parent / "transcripts" / name).write_bytes(transcript_of(turn))
     async with open_recorded_page(journal) as served:
         await open_at(page, served.url)
         elements = await page.evaluate(ELEMENTS)
-        for view in VIEWS:
-            await page.evaluate(f"location.hash = 'run={RUN}&at=150&view={view}'")
-            await page.wait(f"document.querySelector('#tab-{view}').getAttribute('aria-selected') === 'true'")
-            await page.wait("document.querySelector('.stage').textContent.trim().length > 20")
-        assert await page.evaluate(ELEMENTS) == elements
+        for at in (150, len(RECORDED) - 1, 30):
+            for view in VIEWS:
+                await page.evaluate(f"location.hash = 'run={RUN}&at={at}&view={view}&actor={AGENT}'")
+                await page.wait(f"document.querySelector('#tab-{view}').getAttribute('aria-selected') === 'true'")
+                await page.wait("document.querySelector('.stage').textContent.trim().length > 20")
+                await page.evaluate("document.querySelectorAll('.stage details').forEach((each) => each.open = true)")
+            assert await page.evaluate(ELEMENTS) == elements
         assert await page.evaluate("window.evil") is None
+        assert await page.evaluate("document.querySelectorAll('a:not([href^=http])').length") == 0
         assert {url.split("/")[2] for url in page.requests() if not url.startswith("data:")} == {
             served.url.split("/")[2]
         }
         assert page.complaints() == []
-
-
-def poisoned(line: bytes) -> bytes:
-    """Put a hostile text into every field with words."""
-    event = json.loads(line)
-    words = ("text", "summary", "description", "subject", "error", "title", "reason", "why", "tool", "path")
-    changed: dict[str, Any] = {name: HOSTILE + str(event[name]) for name in words if event.get(name)}
-    return json.dumps({**event, **changed}).encode() + b"\n"
 
 
 def transcripts(lines: list[bytes]) -> set[str]:
@@ -145,8 +145,14 @@ async def test_a_run_that_is_cut_and_resumed_goes_on_in_the_same_page(page: Brow
             file.write(b"".join(RECORDED[121:]))
         await page.wait(f"document.getElementById('app').dataset.events === '{len(RECORDED) - 1}'")
     await page.wait("document.querySelector('.banner').textContent.includes('lost')")
-    async with open_recorded_page(journal, port=int(served.url.split(":")[2].split("/")[0])):
+    async with open_recorded_page(journal, port=int(served.url.split(":")[2].split("/")[0])) as anew:
         await page.wait("document.querySelector('.banner').textContent.includes('no longer valid')")
+        await page.evaluate("location.reload()")
+        await page.wait("document.querySelector('.banner')?.textContent.includes('no longer valid')")
+        await page.evaluate(f"location.hash = '{anew.url.partition('#')[2]}&at=50'")
+        await page.wait("document.getElementById('app').dataset.at === '50'")
+        assert "token" not in await page.evaluate("location.href")
+        assert "no longer valid" not in await page.evaluate("document.querySelector('.banner').textContent")
 
 
 @more

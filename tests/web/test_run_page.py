@@ -17,7 +17,8 @@ from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_st
 from greenroom.session import EVENTS, FOLDS
 from greenroom.trace import RunIndex, fold, read_journal
 from greenroom.web import _run_list, _run_page
-from greenroom.web._run_page import PROTOCOL, OpenedPage
+from greenroom.web._opened_page import OpenedPage
+from greenroom.web._run_page import PROTOCOL
 from greenroom.web._shown_run import ShownRun
 from tests.trace.unpacked import Unpacked, sections_of
 from tests.web.plain_requests import get

@@ -197,8 +197,11 @@ def _read_secret(path: Path) -> str:
     try:
         mode = path.stat().st_mode
         text = path.read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        raise UsageError(f"cannot read the {path.name} in {str(path)!r}: start the gateway once") from None
+    except FileNotFoundError:
+        raise UsageError(f"there is no {path.name} in {str(path.parent)!r}: start the gateway once") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not a text that the gateway has written"
+        raise UsageError(f"cannot read {str(path)!r}: {why}; delete it, and start the gateway for a new one") from None
     if mode & 0o077:
         raise UsageError(f"{str(path)!r} can be read by others; run `chmod 600` on it, or delete it for a new one")
     if not text:

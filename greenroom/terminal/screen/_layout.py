@@ -106,7 +106,7 @@ def _has_room(size: ScreenSize) -> bool:
 
 def _places(picture: SwarmPicture, controls: ScreenControls, size: ScreenSize) -> list[PlacedPane]:
     """Return the panes that there is room for, from top to bottom and from left to right."""
-    top = 2 + len(_question_rows(picture, size.width))
+    top = 2 + bool(picture.page) + len(_question_rows(picture, size.width))
     height = size.height - top - 1 - (picture.time is not None)
     agents = len(controls.targets(picture)) + 1
     if size.width < WIDE:
@@ -178,7 +178,8 @@ def _head(picture: SwarmPicture, width: int, look: ScreenLook) -> list[ScreenLin
         Segment(clock, look.style("bold")),
     ]
     room = width - sum(segment.cell_length for segment in right)
-    return [[cell(f" {picture.title}", room, look, style="bold"), *right], _progress(picture, width, look)]
+    page = [[cell(f" page: {picture.page}", width, look)]] if picture.page else []
+    return [[cell(f" {picture.title}", room, look, style="bold"), *right], *page, _progress(picture, width, look)]
 
 
 def _progress(picture: SwarmPicture, width: int, look: ScreenLook) -> ScreenLine:

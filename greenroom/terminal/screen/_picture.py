@@ -238,6 +238,8 @@ class SwarmPicture:
 
     title: str
     """The folder and the team in a line."""
+    page: str = ""
+    """Address of the page of the run; empty if there is none."""
     elapsed_s: float
     state: str = "running"
     """`running`, `stopping`, or how it ended: `done`, `incomplete`, `stopped`, `failed`."""

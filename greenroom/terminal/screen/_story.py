@@ -52,6 +52,8 @@ class SwarmStory:
 
     def __init__(self, title: str = "", *, is_priced: bool = True, usd_of: UsdOf | None = None) -> None:
         self.title = title
+        self.page = ""
+        """Address of the page of the run; empty if there is none."""
         self.began_t: float | None = None
         """Time of the first event, on the clock of the events; it may be set where later events have another clock."""
         self.last_s = 0.0
@@ -120,6 +122,7 @@ class SwarmStory:
         now_s = self.last_s if t_s is None else max(t_s, self.last_s)
         return SwarmPicture(
             title=self.title,
+            page=self.page,
             elapsed_s=now_s,
             state=self.state,
             agents=tuple(self._rows(now_s)),

@@ -21,7 +21,7 @@ import { makeTimeline } from "./timeline.js";
 import { makeTokens } from "./tokens.js";
 import { makeTree } from "./tree.js";
 import { makeWhy } from "./why.js";
-import { seconds } from "./words.js";
+import { commandFor, seconds } from "./words.js";
 
 const THEMES = { system: ["half", "Theme of the system"], light: ["sun", "Light theme"], dark: ["moon", "Dark theme"] };
 const KEYS = [
@@ -160,10 +160,9 @@ addEventListener("popstate", () => follow());
 function follow() {
   const said = placeOf(location.hash);
   if (said.token) {
-    source.useToken(said.token);
-    delete said.token;
-    history.replaceState(null, "", `#${new URLSearchParams(said)}`);
-    if (source.run) source.open(source.run);
+    takeToken(said);
+    if (!source.run) return void connect(said);
+    source.open(source.run);
   }
   if (said.run && source.run && said.run !== source.run) {
     location.reload();
@@ -191,13 +190,21 @@ function rowsCame() {
 
 async function begin() {
   const said = placeOf(location.hash);
-  if (said.token) {
-    source.useToken(said.token);
-    delete said.token;
-    history.replaceState(null, "", Object.keys(said).length ? `#${new URLSearchParams(said)}` : location.pathname);
-  }
+  if (said.token) takeToken(said);
   build();
   root.classList.toggle("is-file", isFile);
+  await connect(said);
+}
+
+/** Keep the token of an address, and take it out of the address bar. */
+function takeToken(said) {
+  source.useToken(said.token);
+  delete said.token;
+  history.replaceState(null, "", Object.keys(said).length ? `#${new URLSearchParams(said)}` : location.pathname);
+}
+
+/** Ask for the runs and show the one that the address names, or the one that the server was asked for. */
+async function connect(said) {
   if (!source.token) return linkMoved({ name: "unauthorized" });
   try {
     const { runs, named } = await source.get("runs");
@@ -226,10 +233,9 @@ function drawSoon() {
 function draw() {
   const { run } = model;
   if (seen.link.name === "unauthorized") {
-    root.classList.add("is-locked");
     banner.hidden = false;
     banner.className = "banner warn";
-    banner.textContent = `This address is no longer valid: ${seen.link.why ?? "the server was started again, or this tab has no token"}. Open the address that greenroom replay --page prints.${model.count ? " What was read stays." : ""}`;
+    banner.textContent = `This address is no longer valid: ${seen.link.why ?? "the server was started again, or this tab has no token"}. Open the address that the command prints.${model.count ? " What was read stays." : ""}`;
   } else showLink();
   title.textContent = oneLine(run.title || run.cwd?.split("/").pop() || run.run || "Run", 80);
   under.textContent = [run.run, run.model && run.model !== "playbook" ? oneLine(run.model, 40) : run.model === "playbook" ? "fixed rules" : "", model.count ? `${model.count.toLocaleString("en")} events in ${seconds(model.since(model.count - 1))}` : ""].filter(Boolean).join(" · ");
@@ -259,9 +265,11 @@ function draw() {
 
 function showLink() {
   const { name, retryAt, why } = seen.link;
-  const { standing: how, share, damaged_lines: damaged } = model.run;
+  const { run } = model;
+  const { standing: how, share, damaged_lines: damaged } = run;
   let text = "";
-  if (name === "waiting") text = `The connection to the server is lost${why ? ` (${oneLine(why, 80)})` : ""}. Next try in ${span(retryAt - Date.now())}.`;
+  if (name === "waiting" && how === "ended") text = `The run has ended, and the connection to the server of this page is lost. What was read stays; ${commandFor(run.folder || run.run)} --page shows the run again.`;
+  else if (name === "waiting") text = `The connection to the server is lost${why ? ` (${oneLine(why, 80)})` : ""}. Next try in ${span(retryAt - Date.now())}.`;
   else if (name === "ended" && why) text = why;
   else if (how === "broken off") text = "The process of this run ended before the run did. It is shown as far as it was written; if it is resumed, it goes on here.";
   else if (how === "vanished") text = "The journal of this run was removed. It is shown as far as it was read.";

@@ -23,7 +23,7 @@ export function makeBoard({ model, seen, go }) {
   function makeLane(status, title) {
     const count = h("span.badge.quiet");
     const list = h("ul");
-    board.append(h("section.lane", {}, h("h3", {}, title, count), list));
+    board.append(h("section.lane", {}, h("h2", {}, title, count), list));
     return { status, count, rows: makeRows(board, list, ROW, ([key]) => key, makeCard, update) };
   }
 
@@ -86,7 +86,7 @@ export function makeBoard({ model, seen, go }) {
     const [key, item] = found;
     const steps = model.history("items", key);
     history.replaceChildren(
-      h("h3", {}, `#${item.id} ${visible(item.subject)}`),
+      h("h2", {}, `#${item.id} ${visible(item.subject)}`),
       h("ol.steps", {}, ...steps.map(({ position, fields }) => h("li", { class: position < seen.at ? "" : "is-later" }, h("button.event", { type: "button", onclick: () => go({ at: position + 1 }) }, h("span.seq", {}, String(model.seq(position))), h("span", {}, `${visible(model.kind(position).slice(5))}${fields?.owner ? ` by ${visible(fields.owner)}` : fields && "owner" in fields && fields.owner === "" ? ", no owner" : ""}${fields?.why ? `: ${visible(fields.why)}` : ""}`), h("small", {}, seconds(model.since(position))))))),
       item.description ? h("details", {}, h("summary", {}, "Description"), h("div.text", {}, rich(item.description))) : "",
       item.findings ? h("details", {}, h("summary", {}, "Findings"), h("pre", { tabindex: "0" }, visible(item.findings))) : "",

@@ -100,7 +100,7 @@ export function makeMailboxes({ model, seen, source, go }) {
     if (read !== mark) return;
     const lanes = Object.entries(answer.lanes ?? {});
     waiting.replaceChildren(
-      h("h3", {}, `What waits for ${visible(model.name(actor))}`),
+      h("h2", {}, `What waits for ${visible(model.name(actor))}`),
       answer.error ? h("p.empty", {}, answer.error) : "",
       lanes.length ? h("ul", {}, ...lanes.flatMap(([lane, messages]) => messages.slice(0, 200).map((message) => line(lane, message)))) : h("p.empty", {}, `Nothing at this moment; ${answer.accepted ?? 0} accepted so far, ${answer.died ?? 0} died.`),
     );

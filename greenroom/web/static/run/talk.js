@@ -11,7 +11,7 @@ const CHIPS = 24;
 
 export function makeTalk({ model, seen, source, go }) {
   const head = h("div.tools");
-  const log = h("div.talk", { role: "log", "aria-label": "Conversation" });
+  const log = h("div.talk", { role: "log", tabindex: "0", "aria-label": "Conversation" });
   const node = h("section.view-talk", { "aria-label": "Conversation" }, head, log);
   let shown = "";
   let held = { actor: 0, from: 0, at: 0, count: 0, lines: [] };
@@ -110,8 +110,8 @@ export function makeTalk({ model, seen, source, go }) {
       else if (block.type === "tool_use") {
         const found = results.get(block.id);
         if (found) shownResults.add(block.id);
-        made.push(h("div.call", {}, h("div", {}, h("h4", {}, visible(block.name)), folded(asText(block.input))), h("div", { class: found?.block.is_error ? "is-error" : "" }, h("h4", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet"), found ? folded(resultText(found.block)) : "")));
-      } else if (block.type === "tool_result" && !shownResults.has(block.tool_use_id)) made.push(h("div.call", {}, h("div", {}, h("h4", {}, "result")), h("div", { class: block.is_error ? "is-error" : "" }, folded(resultText(block)))));
+        made.push(h("div.call", {}, h("div", {}, h("h2", {}, visible(block.name)), folded(asText(block.input))), h("div", { class: found?.block.is_error ? "is-error" : "" }, h("h2", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet"), found ? folded(resultText(found.block)) : "")));
+      } else if (block.type === "tool_result" && !shownResults.has(block.tool_use_id)) made.push(h("div.call", {}, h("div", {}, h("h2", {}, "result")), h("div", { class: block.is_error ? "is-error" : "" }, folded(resultText(block)))));
       else if (!["text", "tool_result"].includes(block.type)) made.push(h("p.empty", {}, visible(`${block.type}`)));
     }
     return made;
@@ -122,7 +122,7 @@ export function makeTalk({ model, seen, source, go }) {
     const who = isModel ? model.name(held.actor) : origin ? oneLine(origin, 40) : "prompt";
     const body = h("div.text", {}, isModel ? rich(text) : visible(text));
     const isLong = !isModel && text.split("\n").length > LINES;
-    return h("div.said", { class: isModel ? "by-model" : origin ? "by-notice" : "by-user" }, h("h4", {}, visible(who), h("time", {}, (line.timestamp ?? "").slice(11, 19))), isLong ? h("details", {}, h("summary", {}, oneLine(text, 120)), body) : body);
+    return h("div.said", { class: isModel ? "by-model" : origin ? "by-notice" : "by-user" }, h("h2", {}, visible(who), h("time", {}, (line.timestamp ?? "").slice(11, 19))), isLong ? h("details", {}, h("summary", {}, oneLine(text, 120)), body) : body);
   }
 
   async function copyAll(actor) {

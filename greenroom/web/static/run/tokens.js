@@ -21,7 +21,7 @@ export function makeTokens({ model, seen, go }) {
   const under = h("figcaption.muted");
   const byModel = h("tbody");
   const byAgent = h("tbody");
-  const shares = h("div", {}, h("figure", {}, svg, under), h("h3", {}, "By model and definition"), table(MODELS, byModel), h("h3", {}, "By agent"), table(AGENTS, byAgent));
+  const shares = h("div", {}, h("figure", {}, svg, under), h("h2", {}, "By model and definition"), table(MODELS, byModel), h("h2", {}, "By agent"), table(AGENTS, byAgent));
   const blank = h("p.blank", {}, "No model was asked up to this moment.");
   const node = h("section.view-tokens", { "aria-label": "Tokens and cost" }, blank, tiles, shares);
   const rows = makeRows(node, byAgent, ROW, ({ actor }) => actor, ({ actor }) => h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) })), ...AGENTS.slice(1).map((_, number) => h(number > 1 ? "td.right" : "td"))), update);

@@ -46,7 +46,7 @@ export function makeTree({ model, seen, go }) {
     if (event.key === "Enter") go({ actor });
     else if (event.key === "ArrowDown" && place + 1 < shown.length) rows.show(place + 1).focus();
     else if (event.key === "ArrowUp" && place > 0) rows.show(place - 1).focus();
-    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") fold(actor);
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") closed.has(actor) === (event.key === "ArrowRight") && fold(actor);
     else return;
     event.preventDefault();
     event.stopPropagation();

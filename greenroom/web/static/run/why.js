@@ -35,10 +35,10 @@ export function makeWhy({ model, seen, source, go }) {
     if (shown !== mark) return;
     const above = causeOf(events.get(position));
     node.replaceChildren(
-      h("h3", {}, chain.length > 1 ? `${chain.length - 1} steps from its root` : "Nothing on record led to this event"),
+      h("h2", {}, chain.length > 1 ? `${chain.length - 1} steps from its root` : "Nothing on record led to this event"),
       h("ol.chain", {}, ...chain.map((at) => step(at, events.get(at), at === position))),
       above ? h("p.cause", {}, "Cause on record: ", h("strong", {}, visible(above))) : "",
-      h("h3", {}, led.length ? `Led to ${led.length} ${led.length === 1 ? "event" : "events"}` : "Led to nothing on record"),
+      h("h2", {}, led.length ? `Led to ${led.length} ${led.length === 1 ? "event" : "events"}` : "Led to nothing on record"),
       h("ol.chain.led", {}, ...led.slice(0, 60).map((at) => step(at, events.get(at), false))),
     );
     node.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });

@@ -10,6 +10,7 @@ const SIGNS = { pending: "is-waiting", running: "is-quiet", completed: "is-ok", 
 /** Return seconds for people: `3.1 s`, `120 ms`, `4 m 10 s`. */
 export function seconds(s) {
   if (!Number.isFinite(s)) return "";
+  if (s === 0) return "0 s";
   if (s < 0.001) return `${Math.round(s * 1e6)} µs`;
   if (s < 1) return `${Math.round(s * 1000)} ms`;
   if (s < 100) return `${s.toFixed(s < 10 ? 2 : 1)} s`;
@@ -86,9 +87,9 @@ export function stateWords(state) {
   return found.join(", ");
 }
 
-/** Return the command that shows a moment in a terminal. */
-export function commandFor(run, seq) {
+/** Return the command that shows a run, or a moment of it, in a terminal. */
+export function commandFor(run, seq = null) {
   // A journal may give its run any name: it is one word for a shell.
   const word = /^\w[\w-]*$/.test(run) ? run : `'${run.replace(/\p{Cc}/gu, "").replaceAll("'", "'\\''")}'`;
-  return `greenroom replay ${word} --at ${seq}`;
+  return `greenroom replay ${word}${seq === null ? "" : ` --at ${seq}`}`;
 }

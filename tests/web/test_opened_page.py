@@ -1,0 +1,102 @@
+"""A page that a program opens: it is closed without a trace wherever it is cut, and what fails in it stays in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+import trio.lowlevel
+
+import greenroom as gr
+from greenroom.core import UsageError
+from greenroom.web import OpenedPage, open_page
+from greenroom.web._shown_run import ShownRun
+from tests.web.plain_requests import get
+from tests.web.recorded_run import RECORDED, RUN, make_run
+
+
+def address_of(page: OpenedPage) -> tuple[int, str]:
+    """Return the port and the token."""
+    front, _, token = page.url.partition("/#token=")
+    return int(front.rpartition(":")[2]), token
+
+
+async def ask(page: OpenedPage, path: str) -> tuple[int, Any]:
+    port, token = address_of(page)
+    status, _, body = await get(port, path, f"Host: 127.0.0.1:{port}", f"Authorization: Bearer {token}")
+    return status, json.loads(body) if body.startswith(b"{") else body
+
+
+async def test_a_page_beside_a_session_shows_that_run_alone(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    model = gr.PlaybookModel({"main": lambda _: "Hello."})
+    async with (
+        gr.open_session(model=model, cwd=tmp_path, runs=tmp_path) as session,
+        open_page(session) as page,
+    ):
+        await session.run("Hello?")
+        _, found = await ask(page, "/data/runs")
+        status, _ = await ask(page, f"/data/events?run={RUN}")
+        before = page.viewers, page.statistics().accepted
+
+    assert [run["run"] for run in found["runs"]] == [session.id]
+    assert (status, before) == (404, (0, 2))
+
+
+async def test_a_page_that_is_cut_at_any_step_leaves_nothing(tmp_path: Path) -> None:
+    journal = make_run(tmp_path)
+    reached = []
+    for steps in range(40):
+        before = trio.lowlevel.current_statistics().tasks_living
+        ports: list[int] = []
+        async with trio.open_nursery() as nursery:
+
+            async def cut(steps: int = steps, scope: trio.CancelScope = nursery.cancel_scope) -> None:
+                for _ in range(steps):
+                    await trio.lowlevel.checkpoint()
+                scope.cancel()
+
+            nursery.start_soon(cut)
+            async with open_page(journal) as page:
+                ports.append(address_of(page)[0])
+                await ask(page, f"/data/events?run={RUN}&from=0&to=5")
+                reached.append(steps)
+                await trio.sleep_forever()
+        assert trio.lowlevel.current_statistics().tasks_living == before
+        for port in ports:
+            with pytest.raises(OSError, match="all attempts"):
+                await trio.open_tcp_stream("127.0.0.1", port)
+
+    assert reached
+    assert len(reached) < 40
+
+
+async def test_a_page_that_fails_is_logged_and_the_code_around_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: ShownRun) -> bool:
+        raise RuntimeError("a fault of the page")
+
+    monkeypatch.setattr(ShownRun, "step", fail)
+    async with open_page(make_run(tmp_path)) as page:
+        await ask(page, f"/data/events?run={RUN}&from=0&to=5")
+        with trio.fail_after(20):
+            while not caplog.records:
+                await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "the page of the run has failed and is closed; the run goes on"
+    ]
+
+
+async def test_what_is_not_a_run_is_told(tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").write_bytes(RECORDED[0])
+    async with open_page(tmp_path) as page:
+        assert (await ask(page, "/data/runs"))[0] == 200
+    with pytest.raises(UsageError, match="is not a run folder"):
+        async with open_page(tmp_path / "none"):
+            raise AssertionError

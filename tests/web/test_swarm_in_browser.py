@@ -1,0 +1,84 @@
+"""A swarm in a real browser: its own page and one of another process, while it works, is killed, and goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+import trio
+
+from tests.cli.forked import Forked
+from tests.swarm.small_repo import make_small_repo
+from tests.web.browser import BrowserPage, open_browser_page
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("BROWSER_TESTS") != "demanded",
+    reason="`make test-browser` runs the rest of the tests in a browser",
+)
+STANDING: Final = "document.querySelector('.standing').textContent"
+BANNER: Final = "document.querySelector('.banner').textContent"
+EVENTS: Final = "Number(document.getElementById('app').dataset.events)"
+
+
+@asynccontextmanager
+async def command(*arguments: str, runs: Path) -> AsyncIterator[Forked]:
+    """Run a command until the block is left; then it is killed if it has not ended."""
+    process = await trio.to_thread.run_sync(
+        lambda: Forked(*arguments, environ={**os.environ, "GREENROOM_RUNS": str(runs)})
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(process.communicate)
+
+
+async def address_from(process: Forked) -> str:
+    """Return the address of the page that a command prints."""
+    assert process.stdout is not None
+    while line := await trio.to_thread.run_sync(process.stdout.readline):
+        if "http://" in line:
+            return line[line.index("http://") :].strip()
+    raise AssertionError(await trio.to_thread.run_sync(process.communicate))
+
+
+async def test_a_swarm_is_watched_killed_and_resumed_in_the_same_page(
+    page: BrowserPage, browser: str, tmp_path: Path
+) -> None:
+    repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
+    async with command("swarm", str(repo), "--page", "--latency", "0.25", runs=runs) as swarm:
+        await page.go(await address_from(swarm))
+        await page.wait(f"{STANDING} === 'running' && {EVENTS} > 10")
+        async with command("replay", "last", "--page", runs=runs) as replay, open_browser_page(browser) as other:
+            await other.go(await address_from(replay))
+            await other.wait(f"{STANDING} === 'running' && {EVENTS} > 30")
+            swarm.kill()
+            await other.wait(f"{STANDING} === 'broken off' && {BANNER}.includes('ended before the run did')")
+            cut = await other.evaluate(EVENTS)
+            await page.wait(f"{BANNER}.includes('lost')")
+            async with command("swarm", "--resume", "last", "--latency", "0", runs=runs) as again:
+                await other.wait(f"{STANDING} === 'ended'")
+                _, err = await trio.to_thread.run_sync(again.communicate)
+            (journal,) = runs.glob("2*/journal.jsonl")
+            count = len(journal.read_bytes().splitlines()) - 1
+            await other.wait(f"{EVENTS} === {count}")
+
+            assert (again.returncode, err) == (0, "")
+            assert 30 < cut < count
+            assert other.complaints() == []
+
+
+async def test_the_page_of_a_run_that_has_ended_keeps_what_it_has(page: BrowserPage, tmp_path: Path) -> None:
+    repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
+    async with command("swarm", str(repo), "--page", "--latency", "0.2", runs=runs) as swarm:
+        await page.go(await address_from(swarm))
+        await page.wait(f"{STANDING} === 'ended' && {BANNER}.includes('--page shows the run again')")
+        (journal,) = runs.glob("2*/journal.jsonl")
+
+        assert await page.evaluate(EVENTS) == len(journal.read_bytes().splitlines()) - 1
+        assert journal.parent.name in await page.evaluate(BANNER)
