@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         field_values,
         words_of,
     )
-    from greenroom.core._frozen import copy_with, frozen
+    from greenroom.core._frozen import frozen
     from greenroom.core._http_bodies import limit_body
     from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
     from greenroom.core._local_paths import make_private_folder, open_private, whole_path
@@ -92,13 +92,12 @@ else:
                 "Level",
                 "OneOf",
                 "Record",
-                "copy_with",
                 "event_of",
                 "field_names",
                 "field_values",
                 "words_of",
             ),
-            "greenroom.core._frozen": ("copy_with", "frozen"),
+            "greenroom.core._frozen": ("frozen",),
             "greenroom.core._http_bodies": ("limit_body",),
             "greenroom.core._images": ("IMAGE_TYPES", "BadImage", "Image", "read_image"),
             "greenroom.core._local_paths": ("make_private_folder", "open_private", "whole_path"),
@@ -151,7 +150,6 @@ __all__ = [
     "actor_id",
     "arm_points",
     "calm_collector",
-    "copy_with",
     "event_of",
     "field_names",
     "field_values",

@@ -7,16 +7,13 @@ of greenroom.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-__all__ = ["copy_with", "frozen"]
-
-_T = TypeVar("_T")
+__all__ = ["frozen"]
 
 
 def _frozen(record: Any = None, /, **options: Any) -> Any:
@@ -77,43 +74,3 @@ def _shown(self: Any) -> str:
         f"{field.name}={getattr(self, field.name)!r}" for field in attrs.fields(self.__class__) if field.repr is True
     ]
     return f"{self.__class__.__qualname__.rsplit('>.', 1)[-1]}({', '.join(shown)})"
-
-
-# --- copies -----------------------------------------------------------------------------------------------------------
-
-
-def copy_with(record: _T, /, **fields: Any) -> _T:
-    """Return a copy of a frozen record of attrs with slots that has other values in some fields.
-
-    It does what `attrs.evolve` does for classes without converters and validators, at half the cost or less: a fold of a long run makes
-    more than one copy for each event.
-
-    Raises:
-        KeyError: The record has no such field.
-    """
-    kind = record.__class__
-    slots = _slots.get(kind)
-    if slots is None:
-        slots = _slots[kind] = _read_slots(kind)
-    read, places, place_of = slots
-    made = object.__new__(kind)
-    for place, value in zip(places, read(record), strict=True):
-        place(made, value)
-    for name, value in fields.items():
-        place_of[name](made, value)
-    return made
-
-
-_Place = Callable[[Any, Any], None]
-"""Sets a slot of a record."""
-_slots: dict[type, tuple[Callable[[Any], tuple[Any, ...]], tuple[_Place, ...], dict[str, _Place]]] = {}
-
-
-def _read_slots(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[_Place, ...], dict[str, _Place]]:
-    names = [field.name for field in attrs.fields(kind)]
-    place_of = {name: getattr(kind, name).__set__ for name in names}
-    return (
-        (lambda record: tuple(getattr(record, name) for name in names)) if len(names) < 2 else attrgetter(*names),
-        tuple(place_of.values()),
-        place_of,
-    )

@@ -8,7 +8,7 @@ import attrs
 
 from greenroom.actors import EDGE_TO, TERMINAL, Edge, step
 from greenroom.actors import State as TaskState
-from greenroom.core import IllegalTransition, copy_with
+from greenroom.core import IllegalTransition
 from greenroom.tasks._notice import LOST, name_notice
 from greenroom.tasks._task_events import TaskBegan, TaskDropped, TaskEnded, TaskLost, TaskMoved, TaskRegistered
 
@@ -52,7 +52,7 @@ class TaskView:
 
 def registered(_: TaskView | None, event: TaskRegistered) -> TaskView:
     """Add a run."""
-    return copy_with(_known(event), was_registered=True, recoveries=event.recoveries)
+    return attrs.evolve(_known(event), was_registered=True, recoveries=event.recoveries)
 
 
 def began(before: TaskView | None, event: TaskBegan) -> TaskView:
@@ -62,7 +62,7 @@ def began(before: TaskView | None, event: TaskBegan) -> TaskView:
 
 def moved(before: TaskView | None, event: TaskMoved) -> TaskView:
     """Record that no call waits for it any more."""
-    return copy_with(before or _unknown(event), is_background=True)
+    return attrs.evolve(before or _unknown(event), is_background=True)
 
 
 def dropped(before: TaskView | None, event: TaskDropped) -> TaskView:
@@ -72,8 +72,8 @@ def dropped(before: TaskView | None, event: TaskDropped) -> TaskView:
 
 def ended(before: TaskView | None, event: TaskEnded) -> TaskView:
     """End it."""
-    view = before or copy_with(_unknown(event), state=TaskState.RUNNING)
-    return copy_with(
+    view = before or attrs.evolve(_unknown(event), state=TaskState.RUNNING)
+    return attrs.evolve(
         _moved(view, _edge_to(event.state, event.kind)),
         exit_code=event.exit_code,
         error=event.error,
@@ -90,7 +90,7 @@ def lost(before: TaskView | None, event: TaskLost) -> TaskView:
     if view.state is TaskState.PENDING:
         view = _moved(view, Edge.BEGIN)
     view = _moved(view, edge)
-    return copy_with(view, cause=LOST if view.state is TaskState.FAILED else "")
+    return attrs.evolve(view, cause=LOST if view.state is TaskState.FAILED else "")
 
 
 def _known(event: TaskRegistered | TaskBegan) -> TaskView:
@@ -124,7 +124,7 @@ def _edge_to(state: str, event: str) -> Edge:
 
 
 def _moved(view: TaskView, edge: Edge) -> TaskView:
-    return copy_with(view, state=step(view.state, edge))
+    return attrs.evolve(view, state=step(view.state, edge))
 
 
 FOLDS: Final = (

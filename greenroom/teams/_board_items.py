@@ -17,7 +17,7 @@ from typing import Any, Final, final
 
 import attrs
 
-from greenroom.core import IllegalTransition, copy_with
+from greenroom.core import IllegalTransition
 from greenroom.teams._item_events import (
     ItemAssigned,
     ItemClaimed,
@@ -185,7 +185,7 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
         return None
     match event:
         case ItemAssigned(owner=owner, by=by):
-            return _looked_at(copy_with(before, status=step(before.status, event), owner=owner), by, for_whom=owner)
+            return _looked_at(attrs.evolve(before, status=step(before.status, event), owner=owner), by, for_whom=owner)
         case ItemClaimed(owner=owner):
             return _moved(before, event, owner, claims=before.claims + 1)
         case ItemCompleted(findings=findings):
@@ -196,9 +196,9 @@ def changed(before: Item | None, event: ItemEvent) -> Item | None:
             return _edited(before, event)
         case ItemLinked(added=added, removed=removed):
             kept = (blocker for blocker in before.blocked_by if blocker not in removed)
-            after = copy_with(before, blocked_by=tuple(dict.fromkeys((*kept, *added))))
+            after = attrs.evolve(before, blocked_by=tuple(dict.fromkeys((*kept, *added))))
             # It must wait first, so the members that returned it find it changed.
-            return copy_with(after, returned_by=()) if added else after
+            return attrs.evolve(after, returned_by=()) if added else after
         case ItemDeleted():
             return None
         case _:
@@ -221,7 +221,7 @@ def _released(before: Item, event: ItemReleased) -> Item:
     returned_by = before.returned_by
     if event.is_return:
         returned_by = tuple(dict.fromkeys((*returned_by, event.owner)))
-    return copy_with(
+    return attrs.evolve(
         before,
         status=step(before.status, event),
         owner="",
@@ -240,14 +240,14 @@ def _looked_at(item: Item, by: str, *, for_whom: str | None = None) -> Item:
         for_whom: The member that may be handed it again; None for all but the one that changed it.
     """
     if by == LEAD:
-        return copy_with(item, failures=0, returned_by=())
+        return attrs.evolve(item, failures=0, returned_by=())
     kept = (member for member in item.returned_by if member == by or (for_whom is not None and member != for_whom))
-    return copy_with(item, returned_by=tuple(kept))
+    return attrs.evolve(item, returned_by=tuple(kept))
 
 
 def _edited(before: Item, event: ItemEdited) -> Item:
     says_more = event.subject != before.subject or event.description is not None
-    return copy_with(
+    return attrs.evolve(
         _looked_at(before, event.by) if says_more else before,
         subject=event.subject,
         description=before.description if event.description is None else event.description,

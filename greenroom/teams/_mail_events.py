@@ -11,7 +11,9 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import ClassVar, Final, TypeAlias, final
 
-from greenroom.core import Event, IllegalTransition, copy_with, frozen
+import attrs
+
+from greenroom.core import Event, IllegalTransition, frozen
 
 
 @frozen(kw_only=True)
@@ -141,7 +143,7 @@ def _ended(before: Mail | None, event: MailEvent, state: MailState) -> Mail | No
         return None
     if before.state is not MailState.SENT:
         raise IllegalTransition(state=before.state, event=event.kind)
-    return copy_with(before, state=state)
+    return attrs.evolve(before, state=state)
 
 
 Mails: TypeAlias = Mapping[tuple[str, int], Mail]
@@ -170,4 +172,4 @@ def unread(mails: Mails, team: str, told: Collection[str] = ()) -> list[Mail]:
 def _in_full(mail: Mail, mails: Mails) -> Mail:
     """Return a message with its text."""
     first = mails.get((mail.team, mail.text_of))
-    return mail if first is None else copy_with(mail, text=first.text, text_of=0)
+    return mail if first is None else attrs.evolve(mail, text=first.text, text_of=0)

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final, final
 
+import attrs
+
 from greenroom.actors import EndState
-from greenroom.core import Event, OneOf, copy_with, frozen
+from greenroom.core import Event, OneOf, frozen
 from greenroom.teams import _board_items, _exchange, _item_events, _mail_events, _request_events
 from greenroom.teams._idle_reasons import IdleReason
 from greenroom.teams._item_events import ItemClaimed
@@ -177,7 +179,7 @@ def joined(before: TeammateView | None, event: TeammateJoined) -> TeammateView:
     )
     if before is None:
         return new
-    return copy_with(
+    return attrs.evolve(
         new,
         run=before.run + 1,
         plan=before.plan,
@@ -194,20 +196,20 @@ def changed(before: TeammateView | None, event: Event) -> TeammateView | None:
         return None
     match event:
         case TeammateWoke():
-            return copy_with(before, status="working", reason="", has_work=True)
+            return attrs.evolve(before, status="working", reason="", has_work=True)
         case ItemClaimed():
-            return copy_with(before, has_work=True)
+            return attrs.evolve(before, has_work=True)
         case TeammateIdled(reason=reason):
-            return copy_with(before, status="idle", reason=reason, has_work=False)
+            return attrs.evolve(before, status="idle", reason=reason, has_work=False)
         case TeammateParked():
-            return copy_with(before, status="parked", reason="")
+            return attrs.evolve(before, status="parked", reason="")
         case TeammateLeft(state=state):
-            return copy_with(before, status=ENDED, reason=state)
+            return attrs.evolve(before, status=ENDED, reason=state)
         case PlanSubmitted(request=request, path=path, number=number):
-            return copy_with(before, plan=request, plan_file=path, plans=max(before.plans, number))
+            return attrs.evolve(before, plan=request, plan_file=path, plans=max(before.plans, number))
         case PlanAnswered(is_approved=is_approved, mode=mode):
-            answered = copy_with(before, plan="", plan_file="")
-            return copy_with(answered, is_plan_required=False, mode=mode) if is_approved else answered
+            answered = attrs.evolve(before, plan="", plan_file="")
+            return attrs.evolve(answered, is_plan_required=False, mode=mode) if is_approved else answered
         case _:
             return before
 
@@ -232,7 +234,7 @@ def opened(_: TeamView | None, event: TeamOpened) -> TeamView:
 
 def closed(before: TeamView | None, event: TeamClosed) -> TeamView | None:
     """Return a closed team."""
-    return None if before is None else copy_with(before, is_open=False, is_deleted=event.is_deleted)
+    return None if before is None else attrs.evolve(before, is_open=False, is_deleted=event.is_deleted)
 
 
 _FOLDS: Final = (
