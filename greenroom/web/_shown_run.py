@@ -6,7 +6,10 @@ is known of the first events is shown while the rest is read. Rule 3: a run that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -24,20 +27,25 @@ from greenroom.trace import (
     Moments,
     RunIndex,
     TimedLines,
+    fold,
     read_lock,
 )
+from greenroom.views import MailboxView
 from greenroom.web._run_facts import RunFacts, RunStanding, epoch_s, parsed_line
 
 POLL_S: Final = 0.03
 """Seconds between two looks at a journal without news."""
 LOCK_S: Final = 0.5
 """Seconds between two looks at the lock of a run without news."""
+MAX_FOLDED: Final = 256
+"""Events that are folded before others have their turn."""
 MAX_EVENTS: Final = 2_000
 """Events in one answer."""
 MAX_LINES: Final = 200
 """Lines of a transcript in one answer."""
 MAX_TALKS: Final = 8
 """Transcripts that are open at a time."""
+_LANES: Final = ("now", "next", "later", "leased", "postponed")
 
 
 @final
@@ -45,6 +53,8 @@ class ShownRun:
     """One run.
 
     Attributes:
+        journal: Its journal.
+        index: Its events.
         news: Set and replaced when there is something new.
 
     Args:
@@ -55,7 +65,7 @@ class ShownRun:
     """
 
     def __init__(self, journal: Path) -> None:
-        self._journal = journal
+        self.journal = journal
         events = events_of(journal)
         self.index = RunIndex(journal, events)
         self.index.grow()
@@ -65,14 +75,18 @@ class ShownRun:
         self._moments = Moments(self._entries, self._world)
         self._facts = RunFacts()
         self._talks: dict[str, TimedLines] = {}
+        self._mailings: dict[str, array[int]] = {}
+        """Positions of the events of each mailbox."""
         self._looked_for = 0
         """Number of events in which transcripts and facts of the session were looked for."""
         self._is_written = True
         self._lock_s = -LOCK_S
         self.news = trio.Event()
+        self.lock = trio.Lock()
+        """Held while a moment or a conversation is read."""
 
     def __repr__(self) -> str:
-        return f"<ShownRun {str(self._journal)!r}, {len(self.index)} events>"
+        return f"<ShownRun {str(self.journal)!r}, {len(self.index)} events>"
 
     def close(self) -> None:
         """Close the files."""
@@ -94,8 +108,7 @@ class ShownRun:
         """Read and fold a slice; return False if there was nothing new."""
         before = self.standing
         try:
-            is_more = self.index.grow()
-            is_folded = self._moments.fold_on(len(self.index))
+            is_more, is_folded = self._advance(MAX_FOLDED)
         except JournalError:  # it cannot be read now; what was read stays
             is_more = is_folded = False
         now_s = trio.current_time()
@@ -103,19 +116,27 @@ class ShownRun:
             self._is_written = True  # somebody writes: a run that was broken off is resumed
         elif now_s - self._lock_s >= LOCK_S:
             self._lock_s = now_s
-            self._is_written = read_lock(self._journal.parent)[0] is not LockState.FREE
+            self._is_written = read_lock(self.journal.parent)[0] is not LockState.FREE
         if is_more or is_folded or self.standing is not before:
             self.news.set()
             self.news = trio.Event()
         return is_more or is_folded
+
+    def _advance(self, most: int) -> tuple[bool, bool]:
+        """Index a block if all that is indexed is folded, then fold some events; return whether there was something for each."""
+        is_more = self._moments.folded >= len(self.index) and self.index.grow()
+        return is_more, self._moments.fold_on(len(self.index), most=most)
 
     def _entries(self, begin: int, end: int) -> list[Entry]:
         """Read entries; of those that are read for the first time, note what is told of the whole run."""
         entries = self.index.entries(begin, end)
         if begin == self._looked_for:
             self._looked_for = end
-            for entry in entries:
-                self._facts.note(entry)
+            for position, entry in enumerate(entries, start=begin):
+                if entry.kind.startswith("message."):
+                    self._mailings.setdefault(entry.event.actor, array("I")).append(position)
+                else:
+                    self._facts.note(entry)
         return entries
 
     # --- what is shown ----------------------------------------------------------------------------------------------------
@@ -133,8 +154,8 @@ class ShownRun:
 
     def facts(self) -> dict[str, Any]:
         """Return what there is to say of the whole run."""
-        facts = self._facts.shown(self.index, self.standing, self._world.world, self._journal)
-        return {**facts, "folded": self._moments.folded}
+        facts = self._facts.shown(self.index, self.standing, self._world.world, self.journal)
+        return {**facts, "share": round(self.index.share, 3)}
 
     def pack(self, has: Mapping[str, int], *, max_rows: int) -> tuple[dict[str, Any], bytes]:
         """Return the rows that a viewer does not have yet; see `Columns.pack`."""
@@ -150,36 +171,44 @@ class ShownRun:
         """Return events by position, as their lines have them; at most `MAX_EVENTS`."""
         return list(self.index.raw_events(begin, min(end, begin + MAX_EVENTS)))
 
-    def moment(self, count: int, actor: str = "") -> dict[str, Any]:
-        """Return the state after a number of events."""
-        state = self._moments.at(max(0, min(count, self._moments.folded)))
+    async def moment(self, count: int, actor: str = "") -> dict[str, Any]:
+        """Return the state after a number of events; others have their turn meanwhile."""
+        async with self.lock:
+            state = await _walked(self._moments.walk(max(0, min(count, self._moments.folded))))
         faults = [{"seq": fault.seq, "why": fault.why} for fault in state.world.faults]
         return {"seq": state.world.seq, "t": state.world.t, "sections": state.facts(actor), "faults": faults}
 
     def mailbox(self, actor: str, count: int) -> dict[str, Any]:
         """Return the messages in a mailbox after a number of events, each with its put."""
-        box = self.moment(count, actor)["sections"].get("mailboxes", {}).get(actor)
-        if box is None:
+        assert self._world.columns is not None
+        count = min(count, self._moments.folded)
+        positions = self._mailings.get(actor, array("I"))
+        positions = positions[: bisect_left(positions, count)]
+        if not positions:
             return {}
-        lanes: dict[str, list[int]] = {
-            name: box[name] for name in ("now", "next", "later", "leased", "postponed") if box[name]
-        }
+        since = self._world.columns.mail_after(actor, positions, count)
+        world = fold((entry for at in since for entry in self.index.entries(at, at + 1)), FOLDS)
+        box: MailboxView = world.section("mailboxes").get(actor, MailboxView())
+        lanes: dict[str, Sequence[int]] = {lane: numbers for lane in _LANES if (numbers := getattr(box, lane))}
         missing = {number for numbers in lanes.values() for number in numbers}
         puts: dict[int, dict[str, Any]] = {}
-        for position in self.index.find_before(count, kind="message.put", actor=actor):
+        for position in reversed(positions):
             if not missing:
                 break
+            if self.index.kind(position) != "message.put":
+                continue
             for raw in self.index.raw_events(position, position + 1):
                 if raw.get("msg") in missing:
                     missing.discard(raw["msg"])
                     puts[raw["msg"]] = {"position": position, **raw}
+        kinds = Counter(map(self.index.kind, positions))
         return {
             "lanes": {
                 name: [puts.get(number, {"msg": number}) for number in numbers] for name, numbers in lanes.items()
             },
-            "accepted": box["accepted"],
-            "acked": box["acked"],
-            "died": box["died"],
+            "accepted": kinds["message.put"],
+            "acked": kinds["message.acked"],
+            "died": kinds["message.died"],
         }
 
     def talk(self, actor: str, begin: int | None, at_s: float) -> dict[str, Any]:
@@ -212,6 +241,16 @@ class ShownRun:
         if lines is None:
             if len(self._talks) >= MAX_TALKS:
                 self._talks.pop(next(iter(self._talks))).close()
-            lines = self._talks[name] = TimedLines(self._journal.parent / TRANSCRIPTS, name)
+            lines = self._talks[name] = TimedLines(self.journal.parent / TRANSCRIPTS, name)
         lines.read_on()
         return lines
+
+
+async def _walked(walk: Generator[None, None, ColumnedWorld]) -> ColumnedWorld:
+    while True:
+        await trio.lowlevel.checkpoint()
+        try:
+            next(walk)
+        except StopIteration as end:
+            state: ColumnedWorld = end.value
+            return state

@@ -2,10 +2,12 @@
 
 import { copy, h, iconButton } from "../base/dom.js";
 import { oneLine, rich, visible } from "../base/texts.js";
+import { paced } from "./pace.js";
 import { seconds } from "./words.js";
 
 const LINES = 20;
 const PAGE = 200;
+const CHIPS = 24;
 
 export function makeTalk({ model, seen, source, go }) {
   const head = h("div.tools");
@@ -14,25 +16,46 @@ export function makeTalk({ model, seen, source, go }) {
   let shown = "";
   let held = { actor: 0, from: 0, at: 0, count: 0, lines: [] };
 
-  const agents = () => model.cards.map((card, actor) => ({ card, actor })).filter(({ card }) => card?.definition !== undefined);
+  let read = { cards: -1, agents: [] };
 
-  async function draw() {
+  function agents() {
+    if (read.cards !== model.taken.cards) read = { cards: model.taken.cards, agents: model.cards.map((card, number) => ({ card, actor: number })).filter(({ card }) => card?.definition !== undefined) };
+    return read.agents;
+  }
+
+
+  const askSoon = paced(() => ask());
+  let chips = "";
+  let actor = 0;
+
+  function draw() {
     const known = agents();
-    const actor = known.some((each) => each.actor === seen.actor) ? seen.actor : (known[0]?.actor ?? 0);
-    const t = model.t(seen.at - 1);
-    const mark = `${actor}/${t}/${known.length}`;
+    actor = known.some((each) => each.actor === seen.actor) ? seen.actor : (known[0]?.actor ?? 0);
+    const mark = `${actor}/${model.t(seen.at - 1)}/${known.length}`;
     if (mark === shown) return;
     shown = mark;
+    drawHead(known);
+    if (actor) askSoon();
+    else log.replaceChildren(h("p.blank", {}, "No agent of this run has a conversation yet."));
+  }
+
+  function drawHead(known) {
+    const mark = `${actor}/${known.length}/${model.taken.cards}`;
+    if (mark === chips) return;
+    chips = mark;
+    const first = known.slice(0, CHIPS);
+    if (actor && !first.some((each) => each.actor === actor)) first.unshift({ actor, card: model.card(actor) });
     head.replaceChildren(
-      ...known.slice(0, 40).map((each) => h("button.chip", { type: "button", "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
+      ...first.map((each) => h("button.chip", { type: "button", "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
+      known.length > CHIPS ? h("span.muted", {}, `${known.length - CHIPS} more: choose one in the tree`) : "",
       iconButton("copy", "Copy the conversation as Markdown", () => copyAll(actor)),
     );
-    if (!actor) {
-      log.replaceChildren(h("p.blank", {}, "No agent of this run has a conversation yet."));
-      return;
-    }
+  }
+
+  async function ask() {
+    const mark = shown;
     try {
-      const answer = await source.get("talk", { actor: model.lists.actors[actor], t });
+      const answer = await source.get("talk", { actor: model.lists.actors[actor], t: model.t(seen.at - 1) });
       if (shown !== mark) return;
       held = { actor, ...answer };
       show();
