@@ -12,7 +12,7 @@ from greenroom.replay._actor_names import ActorNames
 from greenroom.replay._entry_words import paths_of
 from greenroom.replay._event_rows import rows, transitions
 from greenroom.replay._run_check import violations_of
-from greenroom.replay._run_problems import RunProblem, find_problems
+from greenroom.replay._run_problems import ProblemKind, RunProblem, find_problems
 from greenroom.replay._run_standing import Standing, StandingWriter, open_work
 from greenroom.replay._run_summary import summary
 from greenroom.replay._selection import EventSelection
@@ -21,6 +21,8 @@ from greenroom.session import FOLDS
 from greenroom.terminal import Page, counted, first_of, seconds
 from greenroom.trace import Entry, Fold, JournalText, has_ended
 
+_TOLD_BY_ALL: Final = frozenset({ProblemKind.UNSOUND, ProblemKind.STUCK, ProblemKind.SLOW})
+"""Kinds of problems that only all events of a run together tell."""
 MAX_CHECKED: Final = 100_000
 """Events of a run whose invariants are checked for the first screen; for a longer one `--check` is asked."""
 MAX_OF_A_KIND: Final = 5
@@ -57,17 +59,20 @@ def first_screen(
     return Page(facts=facts, lines=[*lines, "", *summed_up.figures, "", hint])
 
 
-def problem_facts(journal: JournalText, folder: Path) -> list[dict[str, Any]]:
+def problem_facts(journal: JournalText, folder: Path, *, is_whole: bool = True) -> list[dict[str, Any]]:
     """Return the problems of a run for a page, each with `kind`, `seq`, `t` and `text`.
 
     Args:
         journal: The journal of the run.
         folder: The run folder.
+        is_whole: False if it holds only events that tell a problem: those that take the others to see are left out.
     """
     entries = journal.entries
-    standing = Standing.ENDED if has_ended(entries) else Standing.UNKNOWN
-    violations = violations_of(entries, FOLDS, folder=folder, standing=standing) if entries else ()
-    return [attrs.asdict(problem) for problem in find_problems(entries, violations, ActorNames(paths_of(entries)))]
+    standing = Standing.ENDED if is_whole and has_ended(entries) else Standing.UNKNOWN
+    is_checked = is_whole and bool(entries)
+    violations = violations_of(entries, FOLDS, folder=folder, standing=standing) if is_checked else ()
+    found = find_problems(entries, violations, ActorNames(paths_of(entries)))
+    return [attrs.asdict(problem) for problem in found if is_whole or problem.kind not in _TOLD_BY_ALL]
 
 
 def _open_lines(entries: Sequence[Entry]) -> Iterator[str]:

@@ -15,22 +15,26 @@ from __future__ import annotations
 
 import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final, TypeAlias, final
 
 from greenroom.actors import State
-from greenroom.core import Event
+from greenroom.core import Event, field_names
 from greenroom.trace._checks_machines import Machine, machine_of
 from greenroom.trace._entries import Entry, UnknownEvent, plain
 from greenroom.trace._numbering import Numbering
 from greenroom.trace._slices import OPEN
-from greenroom.trace._spans import OpenSpans
+from greenroom.trace._spans import STEPS, OpenSpans
 from greenroom.trace._world import BEGINS, Fold, SubjectChange, World
 from greenroom.trace._world_changes import WorldChange, patch_of, subject_key
 from greenroom.views import ActorView, MailboxView
 
 VERSION: Final = 1
 """Version of the tables below."""
+LANES: Final = ("now", "next", "later", "leased", "postponed")
+"""Parts of a mailbox, as its view names them."""
 TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "events": (("t", "f8"), ("seq", "u4"), ("parent", "u4"), ("actor", "u4"), ("kind", "u2"), ("failed", "u1")),
     "states": (
@@ -42,15 +46,7 @@ TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("flags", "u2"),
         ("state", "u1"),
     ),
-    "mail": (
-        ("event", "u4"),
-        ("actor", "u4"),
-        ("now", "u4"),
-        ("next", "u4"),
-        ("later", "u4"),
-        ("leased", "u4"),
-        ("postponed", "u4"),
-    ),
+    "mail": (("event", "u4"), ("actor", "u4"), *((lane, "u4") for lane in LANES)),
     "usage": (
         ("event", "u4"),
         ("actor", "u4"),
@@ -87,6 +83,8 @@ SHOWN_WHOLE: Final = frozenset({"actors", "mailboxes", "agents", "names"})
 _CODES: Final = {"u1": "B", "u2": "H", "u4": "I", "f8": "d"}
 _LIMITS: Final = {"u1": 0xFF, "u2": 0xFFFF, "u4": 0xFFFF_FFFF}
 _ALIGNED_BYTES: Final = 8
+_BUNCH: Final = 512
+"""Rows that go into the columns at once."""
 _CARD: Final = ("path", "behavior", "descent", "journal")
 _AGENT_CARD: Final = ("definition", "model")
 _NAMES_OF: Final = ("tool", "purpose", "model", "behavior")
@@ -113,7 +111,7 @@ class Columns:
 
     def __init__(self, classes: Iterable[type[Event]]) -> None:
         self._classes = tuple(classes)
-        self._fails = {each.kind: each.fails for each in self._classes if each.fails}
+        self._fail_of = {each.kind: _failing_field(each) for each in self._classes}
         self._tables = {name: _Table(columns) for name, columns in TABLES.items()}
         self._kinds, self._actors, self._labels = Numbering(), Numbering(), Numbering()
         self._spans = OpenSpans(self._classes)
@@ -121,7 +119,13 @@ class Columns:
         """Number of the begin of each open slice to its row."""
         self._lives: dict[Machine, int] = {}
         """Row of each living incarnation."""
+        self._step_of: dict[str, tuple[str, str]] = {}
+        """Parts of the kinds of events that begin or end something."""
+        self._flags: dict[tuple[Any, ...], int] = {}
+        """Flags by the fields that they come from."""
         self._has_session = False
+        self._begins = array("I")
+        """Positions at which another process resumed the run."""
         self.cards: list[tuple[int, dict[str, Any]]] = []
         self.patches: list[tuple[int, tuple[Any, ...]]] = []
         self._actors[""], self._labels[""]
@@ -149,9 +153,11 @@ class Columns:
         if entry.kind in BEGINS:
             if self._has_session:
                 self._end_process(position - 1)
+                self._begins.append(position)
             self._has_session = True
         event = entry.event
-        is_failed = entry.get(self._fails.get(entry.kind, "state")) == "failed"
+        field = self._fail_of.get(entry.kind, "state")
+        is_failed = bool(field) and entry.get(field) == "failed"
         self._tables["events"].append(
             entry.t, entry.seq, event.parent, self._actors[event.actor], self._kinds[entry.kind], is_failed
         )
@@ -190,6 +196,27 @@ class Columns:
         }
         return head, b"".join(body)
 
+    def mail_after(self, actor: str, positions: Sequence[int], count: int) -> Sequence[int]:
+        """Return those events of a mailbox, the last ones before a number of events, that followed when it was last without a message.
+
+        Args:
+            actor: Its actor.
+            positions: Positions of its events, in order.
+            count: The number of events.
+        """
+        table, number = self._tables["mail"].columns, self._actors[actor]
+        end = bisect_left(positions, count)
+        begun = bisect_left(self._begins, count)
+        first = end
+        until = bisect_left(positions, self._begins[begun - 1]) if begun else 0  # mail does not outlive its process
+        while first > until:
+            row = bisect_left(table["event"], positions[first - 1])
+            rows = range(row, bisect_left(table["event"], positions[first - 1] + 1, row))
+            if any(table["actor"][row] == number and not any(table[lane][row] for lane in LANES) for row in rows):
+                break
+            first -= 1
+        return positions[first:end]
+
     def rows(self) -> Rows:
         """Return the rows of each table and list."""
         tables = {name: len(table) for name, table in self._tables.items()}
@@ -220,14 +247,16 @@ class Columns:
 
     def _take_actor(self, position: int, before: ActorView | None, after: ActorView) -> None:
         number = self._actors[after.id]
-        if before is None or any(getattr(before, name) != getattr(after, name) for name in _CARD):
-            self.cards.append((number, {name: getattr(after, name) for name in _CARD}))
-        flags = sum(1 << bit for bit, name in enumerate(FLAGS) if getattr(after, name))
-        if after.request in REQUESTS:
-            flags |= 1 << (len(FLAGS) + REQUESTS.index(after.request))
+        if before is None or _card_of(before) != _card_of(after):
+            self.cards.append((number, dict(zip(_CARD, _card_of(after), strict=True))))
+        marks = _marks_of(after)
+        flags = self._flags.get(marks)
+        if flags is None:
+            flags = self._flags[marks] = _flags_of(after)
         above = self._actors[after.supervisor]
-        state = STATES.index(after.state)
-        self._tables["states"].append(position, number, above, after.incarnation, after.turn, flags, state)
+        self._tables["states"].append(
+            position, number, above, after.incarnation, after.turn, flags, _NUMBER_OF_STATE[after.state]
+        )
 
     def _take_agent(self, position: int, actor: str, before: Any, after: Any) -> None:
         number = self._actors[actor]
@@ -253,9 +282,9 @@ class Columns:
 
     def _take_slice(self, position: int, entry: Entry) -> None:
         """Begin or end a slice, as `Slices` has them."""
-        if isinstance(entry.event, UnknownEvent):
+        what, step = self._step_of.get(entry.kind) or self._read_step(entry.kind)
+        if not step or isinstance(entry.event, UnknownEvent):
             return
-        what, _, step = entry.kind.rpartition(".")
         begin, _ = self._spans.walk(entry)
         if entry.kind == "actor.new":
             self._lives[machine_of(entry)] = self._begin_slice(position, entry, what)
@@ -268,9 +297,14 @@ class Columns:
         elif begin is not None and (row := self._open.pop(begin.seq, None)) is not None:
             self._end_slice(position, row, str(entry.get("state", "ended")))
 
+    def _read_step(self, kind: str) -> tuple[str, str]:
+        what, _, step = kind.rpartition(".")
+        found = self._step_of[kind] = what, step if step in STEPS else ""
+        return found
+
     def _begin_slice(self, position: int, entry: Entry, what: str) -> int:
         table = self._tables["slices"]
-        name = next((str(value) for field in _NAMES_OF if (value := entry.get(field))), "")
+        name = next((str(value) for field in _NAMES_OF if (value := getattr(entry.event, field, ""))), "")
         table.append(position, self._actors[entry.event.actor], self._kinds[what], self._labels[name])
         return len(table) - 1
 
@@ -284,22 +318,58 @@ class Columns:
         self._lives, self._open, self._spans = {}, {}, OpenSpans(self._classes)
 
 
+_card_of: Final = attrgetter(*_CARD)
+_marks_of: Final = attrgetter(*FLAGS, "request")
+_NUMBER_OF_STATE: Final[Mapping[str, int]] = {state: number for number, state in enumerate(STATES)}
+
+
+def _flags_of(view: ActorView) -> int:
+    flags = sum(1 << bit for bit, name in enumerate(FLAGS) if getattr(view, name))
+    return flags | (1 << (len(FLAGS) + REQUESTS.index(view.request)) if view.request in REQUESTS else 0)
+
+
+def _failing_field(event_class: type[Event]) -> str:
+    """Return the name of the field that says whether something failed; empty if there is none."""
+    return event_class.fails or ("state" if "state" in field_names(event_class) else "")
+
+
 @final
 class _Table:
-    """Columns of the same length."""
+    """Columns of the same length; rows get there in bunches, which takes a fraction of the time."""
 
     def __init__(self, columns: Iterable[tuple[str, str]]) -> None:
-        self.columns: dict[str, array[Any]] = {name: array(_CODES[width]) for name, width in columns}
-        self._writers = [(self.columns[name], _LIMITS.get(width)) for name, width in columns]
-        self._first = next(iter(self.columns.values()))
+        self._columns: dict[str, array[Any]] = {name: array(_CODES[width]) for name, width in columns}
+        self._limits = [_LIMITS.get(width) for _, width in columns]
+        self._first = next(iter(self._columns.values()))
+        self._rows: list[tuple[float, ...]] = []
+        """The last rows, which are not in the columns yet."""
 
     def __len__(self) -> int:
-        return len(self._first)
+        return len(self._first) + len(self._rows)
+
+    @property
+    def columns(self) -> Mapping[str, array[Any]]:
+        """The columns by name; they must not be changed."""
+        if self._rows:
+            self._fill()
+        return self._columns
 
     def append(self, *values: float) -> None:
         """Append a row."""
-        for (column, limit), value in zip(self._writers, values, strict=True):
-            column.append(value if limit is None or 0 <= value <= limit else max(0, min(value, limit)))
+        self._rows.append(values)
+        if len(self._rows) >= _BUNCH:
+            self._fill()
+
+    def _fill(self) -> None:
+        count = len(self._first)
+        parts = list(zip(*self._rows, strict=True))
+        self._rows = []
+        for column, limit, part in zip(self._columns.values(), self._limits, parts, strict=True):
+            try:
+                column.extend(part)
+            except OverflowError:  # a number that no sound journal has
+                del column[count:]
+                column.extend(value if limit is None else max(0, min(value, limit)) for value in part)
 
     def packed(self, name: str, begin: int, end: int) -> bytes:
         """Return some rows of a column, filled up to a multiple of 8 bytes."""

@@ -14,7 +14,7 @@ from typing import Final, final
 
 from greenroom.core import JournalError
 
-BLOCK_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 18
 """Bytes that are read at once."""
 MAX_LINE_BYTES: Final = 1 << 26
 """Maximum length of a line, 64 MiB."""
@@ -56,6 +56,11 @@ class GrowingFile:
 
     def __repr__(self) -> str:
         return f"<GrowingFile {str(self._path)!r} at {self.place}, {self.state}>"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file that is read, as of now; 0 if it is closed."""
+        return os.fstat(self._descriptor).st_size if self._descriptor >= 0 else 0
 
     @property
     def torn_bytes(self) -> int:

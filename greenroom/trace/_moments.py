@@ -8,7 +8,7 @@ step back an eighth of that. Rule 3: the memory of the snapshots is bounded: bey
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar, final
 
 from greenroom.trace._entries import Entry
@@ -17,6 +17,8 @@ SNAPSHOT_EVERY: Final = 2048
 """Events between two snapshots, until there are too many of them."""
 MAX_SNAPSHOT_BYTES: Final = 100_000_000
 _STEPS: Final = 8
+_PART: Final = 256
+"""Events that are folded at once where others wait."""
 
 EntryReader: TypeAlias = Callable[[int, int], Sequence[Entry]]
 """Returns the entries from one position up to another, as `RunIndex.entries`."""
@@ -80,13 +82,14 @@ class Moments(Generic[S]):
     def __repr__(self) -> str:
         return f"<Moments: {self.folded} events folded, {len(self._snapshots)} snapshots>"
 
-    def fold_on(self, count: int) -> bool:
-        """Fold some further events up to a number of events, at most `SNAPSHOT_EVERY`; return False if there are none.
+    def fold_on(self, count: int, *, most: int = SNAPSHOT_EVERY) -> bool:
+        """Fold some further events up to a number of events; return False if there are none.
 
         Args:
             count: Number of events of the run that can be read.
+            most: Maximum number of events to fold.
         """
-        end = min(count, (self.folded // self.spacing + 1) * self.spacing, self.folded + SNAPSHOT_EVERY)
+        end = min(count, (self.folded // self.spacing + 1) * self.spacing, self.folded + most)
         if self.folded >= end:
             return False
         for entry in self._read(self.folded, end):
@@ -98,19 +101,32 @@ class Moments(Generic[S]):
 
     def at(self, count: int) -> S:
         """Return the state after the first `count` events, which the caller may change; folds up to there if needed."""
-        while self.folded < count and self.fold_on(count):
-            pass
+        walk = self.walk(count)
+        while True:
+            try:
+                next(walk)
+            except StopIteration as end:
+                state: S = end.value
+                return state
+
+    def walk(self, count: int) -> Generator[None, None, S]:
+        """Do what `at` does, and yield after every few events; meanwhile other moments must not be asked for."""
+        while self.folded < count and self.fold_on(count, most=_PART):
+            yield
         count = max(0, min(count, self.folded))
         if count == self.folded:
             return self._state.copy()
         block, wanted = divmod(count, self.spacing)
-        self._open(block, wanted)
+        spacing = self.spacing
+        yield from self._open(block, wanted)
         begin = max(step for step in self._steps if step <= wanted)
-        state = self._steps[begin].copy()
-        for step, entry in enumerate(self._entries[begin:wanted], start=begin + 1):
+        entries, state = self._entries, self._steps[begin].copy()
+        for step, entry in enumerate(entries[begin:wanted], start=begin + 1):
             state.apply(entry)
-            if step % (self.spacing // _STEPS) == 0:
+            if step % (spacing // _STEPS) == 0:
                 self._steps[step] = state.copy()
+            if step % _PART == 0:
+                yield
         return state
 
     def _keep(self) -> None:
@@ -121,12 +137,16 @@ class Moments(Generic[S]):
             self.spacing *= 2
             self._block = -1
 
-    def _open(self, block: int, wanted: int) -> None:
+    def _open(self, block: int, wanted: int) -> Generator[None, None, None]:
         """Have the first `wanted` entries of a block at hand, and those up to the next kept state."""
         begin = block * self.spacing
         if block != self._block:
             self._block, self._entries, self._steps = block, [], {0: self._snapshots[block]}
-        known, part = len(self._entries), self.spacing // _STEPS
-        if known < wanted:
-            end = min(begin + -(-wanted // part) * part, self.folded)
-            self._entries += self._read(begin + known, end)
+        entries, part = self._entries, self.spacing // _STEPS
+        end = min(-(-wanted // part) * part, self.folded - begin)
+        while len(entries) < min(wanted, end):
+            read = self._read(begin + len(entries), begin + min(end, len(entries) + _PART))
+            if not read:
+                return
+            entries += read
+            yield

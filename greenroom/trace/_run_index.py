@@ -14,17 +14,21 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
 from greenroom.core import Event
+from greenroom.core.texts import as_json
 from greenroom.trace._codec import LONGEST_S, UNREADABLE, VERSION, Header, codec_of, upcast
 from greenroom.trace._entries import Entry, UnknownEvent
 from greenroom.trace._growing_file import FileState, GrowingFile
 from greenroom.trace._journal_reader import parse_header, parse_line
 from greenroom.trace._numbering import Numbering
 
+_SEARCHED: Final = 1_000
+"""Events that are searched at once."""
+_ESCAPE: Final = b"\\u"
 _FAILED: Final = "failed"
 _STATE: Final = "state"
 """The field that says so, for classes that name no other."""
@@ -64,6 +68,8 @@ class RunIndex:
         self._jumps: list[tuple[int, int]] = []
         """Position and number of each event whose number is not that of the event before it and one."""
         self._lines = 0
+        self._latest: tuple[int, list[dict[str, Any]]] = 0, []
+        """The events of the last block, from a position on: who reads on as the index grows need not parse them again."""
         self.header: Header | None = None
         self.failures = array("I")
         self.damaged_lines = 0
@@ -85,6 +91,11 @@ class RunIndex:
     def torn_bytes(self) -> int:
         """Bytes after the last newline."""
         return self._file.torn_bytes
+
+    @property
+    def share(self) -> float:
+        """Part of the file that is indexed, from 0 to 1, as of now."""
+        return min(1.0, self._file.place / max(1, self._file.size))
 
     @property
     def bytes_used(self) -> int:
@@ -168,6 +179,9 @@ class RunIndex:
         Raises:
             JournalError: The file cannot be read.
         """
+        first, latest = self._latest
+        if first <= begin and end <= first + len(latest):
+            return [self._decode(raw) for raw in latest[begin - first : end - first]]
         return [self._decode(raw) for raw in self.raw_events(begin, end)]
 
     def raw_events(self, begin: int, end: int) -> Iterator[dict[str, Any]]:
@@ -186,14 +200,40 @@ class RunIndex:
             except ValueError:
                 continue
 
-    def find_before(self, position: int, *, kind: str, actor: str) -> Iterator[int]:
-        """Yield the positions of the events of a kind and an actor before a position, the latest first."""
-        if kind not in self._number_of or actor not in self._number_of:
-            return
-        wanted, whose = self._number_of[kind], self._number_of[actor]
-        for place in range(min(position, len(self)) - 1, -1, -1):
-            if self._kinds[place] == wanted and self._actors[place] == whose:
-                yield place
+    def positions_of(self, kinds: Collection[str], count: int) -> list[int]:
+        """Return the positions of the events of some kinds among the first `count`. It may run in a thread while the index grows."""
+        wanted = {number for name, number in self._number_of.items() if name in kinds}
+        return [position for position, kind in enumerate(self._kinds[:count]) if kind in wanted]
+
+    def find_words(self, words: Sequence[str], *, most: int) -> list[int]:
+        """Return the positions of the first events whose lines hold all words, whatever their case.
+
+        It reads the file and blocks; it may run in a thread while the index grows.
+
+        Args:
+            words: The words, in lower case.
+            most: Maximum number of positions.
+
+        Raises:
+            JournalError: The file cannot be read.
+        """
+        found: list[int] = []
+        for begin in range(0, len(self), _SEARCHED):
+            places = self._places[begin : begin + _SEARCHED + 1]
+            until = places.pop() if len(places) > _SEARCHED else self._file.place
+            content = self._file.read_range(places[0], until)
+            text = "" if _ESCAPE in content else _searched(content)
+            if text and not all(word in text for word in words):
+                continue
+            position_of = {place: begin + number for number, place in enumerate(places)}
+            place = places[0]
+            for line in content.split(b"\n"):
+                if place in position_of and all(word in _searched(line) for word in words):
+                    found.append(position_of[place])
+                place += len(line) + 1
+            if len(found) >= most:
+                break
+        return found[:most]
 
     def _decode(self, raw: dict[str, Any]) -> Entry:
         try:
@@ -210,6 +250,8 @@ class RunIndex:
         number_of, fails = self._number_of, self._fails
         next_seq = self.seq(len(self) - 1) + 1 if self._places else -1
         latest = self._times[-1] if self._times else -LONGEST_S
+        raws: list[dict[str, Any]] = []
+        self._latest = len(self._places), raws
         for line in lines:
             self._lines += 1
             try:
@@ -231,7 +273,18 @@ class RunIndex:
             self._actors.append(number_of[raw.get("actor", "")])
             self._times.append(latest)
             self._places.append(place)
+            raws.append(raw)
             place += len(line) + 1
+
+
+def _searched(content: bytes) -> str:
+    """Return what a line says in lower case: with letters in place of their escapes."""
+    if _ESCAPE in content:
+        try:
+            return as_json(parse_line(content)).decode(errors="replace").lower()
+        except ValueError:
+            pass
+    return content.decode(errors="replace").lower()
 
 
 def _event_in(line: bytes, version: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from greenroom.trace._entries import Entry, UnknownEvent
 
 _BASE: Final = ("actor", "inc", "parent", "at_s")
 """Fields that identify nothing: whose it is, and the wall clock of a gateway's events."""
-_STEPS: Final = ("new", "begin", "end", "dropped")
+STEPS: Final = ("new", "begin", "end", "dropped")
 Owner: TypeAlias = tuple[str, int]
 """An incarnation: id and number."""
 Key: TypeAlias = tuple[Hashable, ...]
@@ -34,10 +34,20 @@ class OpenSpans:
     def walk(self, entry: Entry) -> tuple[Entry | None, bool]:
         """Process the next entry; return the entry that it ends, and True if it ends nothing."""
         what, _, step = entry.kind.rpartition(".")
-        if step not in _STEPS:
+        if step not in STEPS:
             return None, False
-        held = self._held.setdefault((entry.event.actor, entry.event.inc), {})
-        key: Key = (what, *(entry[name] for name in self._shared.get(what, ())))
+        event = entry.event
+        owner = event.actor, event.inc
+        held = self._held.get(owner)
+        if held is None:
+            held = self._held[owner] = {}
+        names = self._shared.get(what, ())
+        fields = (
+            (entry[name] for name in names)
+            if isinstance(event, UnknownEvent)
+            else (getattr(event, name) for name in names)
+        )
+        key: Key = (what, *fields)
         created: Key = ("new", *key)
         if step == "new":
             held.setdefault(created, []).append(entry)
@@ -78,7 +88,7 @@ def _shared_fields(event_classes: Iterable[type[Event]]) -> dict[str, tuple[str,
     steps: dict[str, dict[str, type[Event]]] = {}
     for event_class in event_classes:
         what, _, step = event_class.kind.rpartition(".")
-        if step in _STEPS:
+        if step in STEPS:
             steps.setdefault(what, {})[step] = event_class
     shared: dict[str, tuple[str, ...]] = {}
     for what, classes in steps.items():

@@ -21,8 +21,9 @@ from greenroom.serving import Server, ServerStatistics, Tcp, open_server
 from greenroom.session import Session
 from greenroom.terminal import Ladder, climbing
 from greenroom.trace import JOURNAL, read_header, runs_folder
+from greenroom.web._run_findings import FindProblems
 from greenroom.web._run_list import RunList
-from greenroom.web._run_page import FindProblems, RunPage
+from greenroom.web._run_page import RunPage
 
 _log: Final = logging.getLogger("greenroom")
 

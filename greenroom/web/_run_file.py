@@ -25,7 +25,7 @@ from greenroom.core.texts import as_json
 from greenroom.gateway.record import content_fields, events_of, find_journal, is_label
 from greenroom.trace import read_journal, runs_folder
 from greenroom.web._bundle import bundled
-from greenroom.web._run_page import FindProblems, problems_in
+from greenroom.web._run_findings import FindProblems, problems_in
 from greenroom.web._shown_run import MAX_LINES, ShownRun
 
 BLOCK: Final = 5_000

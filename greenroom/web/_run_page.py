@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 from urllib.parse import parse_qs
 
 import trio
@@ -20,10 +20,9 @@ import trio
 from greenroom.core import JournalError
 from greenroom.core.ports import Ports
 from greenroom.core.texts import as_json
-from greenroom.gateway.record import events_of
 from greenroom.serving import Connection, ConnectionEnded, Endpoint, Request, Resource, Response, Secrets, Upgrade
-from greenroom.trace import JournalText, read_journal
 from greenroom.web._page_files import page_endpoints
+from greenroom.web._run_findings import FindProblems, RunFindings
 from greenroom.web._run_list import RunList
 from greenroom.web._shown_run import ShownRun
 
@@ -32,10 +31,12 @@ LIVE_PATH: Final = "/live"
 DATA_PATH: Final = "/data/"
 MAX_VIEWERS: Final = 32
 MAX_FRAME_BYTES: Final = 65_536
-MAX_ROWS: Final = 20_000
+MAX_ROWS: Final = 8_000
 """Rows of each table in one message."""
-MAX_CHECKED: Final = 200_000
-"""Events of a run whose problems are looked for."""
+MAX_FOUND: Final = 5_000
+"""Events that a search lists."""
+PACE_S: Final = 0.05
+"""Seconds between two messages to a viewer that has all rows."""
 ALIVE_S: Final = 15.0
 """Seconds after which a viewer is told that there is nothing new."""
 MAX_OPEN_RUNS: Final = 4
@@ -45,11 +46,7 @@ _TOKEN_BYTES: Final = 24
 _ALIGNED_BYTES: Final = 8
 _REFUSED: Final = 1008
 _GOING_AWAY: Final = 1001
-_SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 _JSON: Final = "application/json; charset=utf-8"
-
-FindProblems = Callable[[JournalText, Path], Sequence[Mapping[str, Any]]]
-"""Returns the problems of a run in the folder, each with `kind`, `seq`, `t` and `text`. It blocks."""
 
 
 @final
@@ -75,7 +72,8 @@ class RunPage:
         self._secrets = Secrets({self.token: True})
         self._open: dict[str, tuple[ShownRun, trio.CancelScope]] = {}
         self._viewers: dict[str, int] = {}
-        self._problems: dict[str, tuple[int, bytes]] = {}
+        self._reading: dict[str, int] = {}
+        self._problems: dict[str, RunFindings] = {}
         self._is_over = False
         self._has_left = trio.Event()
 
@@ -88,8 +86,13 @@ class RunPage:
         """Return what a server has to serve. It blocks: the files are read once."""
         answers: dict[str, Callable[[Mapping[str, str]], object]] = {
             "events": lambda said: self._shown(said).events(_number(said, "from"), _number(said, "to")),
-            "moment": lambda said: self._shown(said).moment(_number(said, "at"), said.get("actor", "")),
             "mailbox": lambda said: self._shown(said).mailbox(said.get("actor", ""), _number(said, "at")),
+        }
+        slow = {
+            "runs": self._list_runs,
+            "findings": self._findings,
+            "search": self._search,
+            "moment": self._moment,
             "talk": self._talk,
         }
         judge = self._secrets.find
@@ -99,9 +102,7 @@ class RunPage:
                 Resource(path=DATA_PATH + name, answer=partial(self._answer, answer), judge=judge)
                 for name, answer in answers.items()
             ),
-            Resource(path=DATA_PATH + "runs", answer=self._list_runs, judge=judge),
-            Resource(path=DATA_PATH + "findings", answer=self._findings, judge=judge),
-            Resource(path=DATA_PATH + "search", answer=self._search, judge=judge),
+            *(Resource(path=DATA_PATH + name, answer=answer, judge=judge) for name, answer in slow.items()),
             Upgrade(
                 path=LIVE_PATH,
                 serve=self._serve,
@@ -156,7 +157,7 @@ class RunPage:
 
     def _forget_others(self) -> None:
         """Close the run that was opened first of those that nobody looks at, where there are too many."""
-        idle = [run for run in self._open if not self._viewers.get(run)]
+        idle = [run for run in self._open if not (self._viewers.get(run) or self._reading.get(run))]
         if len(self._open) >= MAX_OPEN_RUNS and idle:
             shown, scope = self._open.pop(idle[0])
             scope.cancel("nobody looks at it")
@@ -171,58 +172,68 @@ class RunPage:
         except (_Bad, JournalError) as error:
             return _refused(error)
 
-    def _talk(self, said: Mapping[str, str]) -> object:
-        begin = _number(said, "from") if "from" in said else None
-        return self._shown(said).talk(said.get("actor", ""), begin, _seconds(said, "t"))
-
     async def _list_runs(self, _: Request) -> Response:
         """Answer with the runs of the folder; they are read in a thread."""
         rows = await self._blocking.run(self._runs.rows)
         return Response(body=as_json({"runs": rows, "named": self._runs.named}), content_type=_JSON)
 
     async def _findings(self, request: Request) -> Response:
-        """Answer with the problems of a run; they are looked for in a thread, once for each length of it."""
+        """Answer with the problems of a run."""
         try:
             run = _said(request).get("run", "")
             shown = self._run(run)
-            count = len(shown.index)
-            known = self._problems.get(run)
-            if count > MAX_CHECKED:
-                known = count, _too_many()
-            elif known is None or known[0] != count:
-                known = count, await self._blocking.run(self._look_for_problems, run)
-                self._problems[run] = known
+            if run not in self._problems:
+                self._problems[run] = RunFindings(shown.journal, self._find_problems, self._blocking)
+            with self._held(run):
+                body = await self._problems[run].look(shown.index)
         except (_Bad, JournalError) as error:
             return _refused(error)
-        return Response(body=known[1], content_type=_JSON)
-
-    def _look_for_problems(self, run: str) -> bytes:
-        journal = self._runs.find(run)
-        if journal is None:
-            raise _Bad(status=404, why="no such run")
-        text = read_journal(journal, events_of(journal))
-        if len(text.entries) > MAX_CHECKED:
-            return _too_many()
-        return as_json({"problems": problems_in(text, journal.parent, self._find_problems), "why": ""})
+        return Response(body=body, content_type=_JSON)
 
     async def _search(self, request: Request) -> Response:
-        """Answer with the positions of the events whose lines hold all words, at most 5,000 of them."""
+        """Answer with the positions of the events whose lines hold all words, at most `MAX_FOUND` of them; they are read in a thread."""
         try:
             said = _said(request)
             words = [word.lower() for word in said.get("words", "").split()]
-            shown = self._shown(said)
-            found: list[int] = []
-            for begin in range(0, len(shown.index), 1_000):
-                await trio.lowlevel.checkpoint()
-                for offset, raw in enumerate(shown.index.raw_events(begin, begin + 1_000)):
-                    line = json.dumps(raw, ensure_ascii=False).lower()
-                    if all(word in line for word in words):
-                        found.append(begin + offset)
-                if len(found) >= 5_000:
-                    break
+            index = self._shown(said).index
+            with self._held(said["run"]):
+                found = await self._blocking.run(index.find_words, words, most=MAX_FOUND)
         except (_Bad, JournalError) as error:
             return _refused(error)
-        return Response(body=as_json({"found": found[:5_000]}), content_type=_JSON)
+        return Response(body=as_json({"found": found}), content_type=_JSON)
+
+    async def _moment(self, request: Request) -> Response:
+        """Answer with the state at a moment."""
+        try:
+            said = _said(request)
+            shown = self._shown(said)
+            with self._held(said["run"]):
+                state = await shown.moment(_number(said, "at"), said.get("actor", ""))
+        except (_Bad, JournalError) as error:
+            return _refused(error)
+        return Response(body=as_json(state), content_type=_JSON)
+
+    async def _talk(self, request: Request) -> Response:
+        """Answer with lines of a conversation, which is read in a thread."""
+        try:
+            said = _said(request)
+            begin = _number(said, "from") if "from" in said else None
+            shown, at_s = self._shown(said), _seconds(said, "t")
+            with self._held(said["run"]):
+                async with shown.lock:
+                    talk = await self._blocking.run(shown.talk, said.get("actor", ""), begin, at_s)
+        except (_Bad, JournalError) as error:
+            return _refused(error)
+        return Response(body=as_json(talk), content_type=_JSON)
+
+    @contextmanager
+    def _held(self, run: str) -> Iterator[None]:
+        """Keep the files of a run open while it is read."""
+        self._reading[run] = self._reading.get(run, 0) + 1
+        try:
+            yield
+        finally:
+            self._reading[run] -= 1
 
     # --- the connection -----------------------------------------------------------------------------------------------------
 
@@ -245,19 +256,6 @@ class RunPage:
             self._viewers[run] -= 1
             self._has_left.set()
             self._has_left = trio.Event()
-
-
-def _too_many() -> bytes:
-    return as_json({"problems": [], "why": f"more than {MAX_CHECKED:,} events: use greenroom replay --check"})
-
-
-def problems_in(text: JournalText, folder: Path, find_problems: FindProblems) -> Sequence[Mapping[str, Any]]:
-    """Return the problems of a run; of one whose events hold invalid values, that as the only one."""
-    try:
-        return find_problems(text, folder)
-    except _SENSELESS as error:  # a journal may say anything
-        why = f"an event has an invalid value ({type(error).__name__}: {error}), so problems cannot be listed"
-        return [{"kind": "unsound", "seq": 0, "t": 0.0, "text": why}]
 
 
 async def _read_on(shown: ShownRun, scope: trio.CancelScope) -> None:
@@ -291,6 +289,8 @@ async def _send_rows(
             await connection.send(len(text).to_bytes(4, "little") + text + body)
             for name, part in (*head["tables"].items(), *head["lists"].items()):
                 has[name] = part["from"] + (part["rows"] if "rows" in part else len(part["items"]))
+            if has == shown.rows():
+                await trio.sleep(PACE_S)  # what comes meanwhile goes together
             continue
         if is_over():
             return

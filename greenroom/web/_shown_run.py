@@ -6,7 +6,10 @@ is known of the first events is shown while the rest is read. Rule 3: a run that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -29,6 +32,7 @@ from greenroom.trace import (
     RunIndex,
     TimedLines,
     changes,
+    fold,
     parse_line,
     read_lock,
 )
@@ -38,12 +42,17 @@ POLL_S: Final = 0.03
 """Seconds between two looks at a journal without news."""
 LOCK_S: Final = 0.5
 """Seconds between two looks at the lock of a run without news."""
+MAX_FOLDED: Final = 256
+"""Events that are folded before others have their turn."""
 MAX_EVENTS: Final = 2_000
 """Events in one answer."""
 MAX_LINES: Final = 200
 """Lines of a transcript in one answer."""
 MAX_TALKS: Final = 8
 """Transcripts that are open at a time."""
+_FACTUAL: Final = ("actor.", "session.", "gateway.", "agent.")
+"""Beginnings of the kinds of events that tell something of the whole run."""
+_LANES: Final = ("now", "next", "later", "leased", "postponed")
 _PRICING: Final = Pricing()
 
 
@@ -63,6 +72,8 @@ class ShownRun:
     """One run.
 
     Attributes:
+        journal: Its journal.
+        index: Its events.
         news: Set and replaced when there is something new.
 
     Args:
@@ -73,7 +84,7 @@ class ShownRun:
     """
 
     def __init__(self, journal: Path) -> None:
-        self._journal = journal
+        self.journal = journal
         events = events_of(journal)
         self.index = RunIndex(journal, events)
         self.index.grow()
@@ -84,15 +95,19 @@ class ShownRun:
         self._transcripts: dict[str, str] = {}
         self._talks: dict[str, TimedLines] = {}
         self._facts: dict[str, Any] = {}
+        self._mailings: dict[str, array[int]] = {}
+        """Positions of the events of each mailbox."""
         self._looked_for = 0
         """Number of events in which transcripts and facts of the session were looked for."""
         self._ending = RunEnding()
         self._is_written = True
         self._lock_s = -LOCK_S
         self.news = trio.Event()
+        self.lock = trio.Lock()
+        """Held while a moment or a conversation is read."""
 
     def __repr__(self) -> str:
-        return f"<ShownRun {str(self._journal)!r}, {len(self.index)} events>"
+        return f"<ShownRun {str(self.journal)!r}, {len(self.index)} events>"
 
     def close(self) -> None:
         """Close the files."""
@@ -114,8 +129,7 @@ class ShownRun:
         """Read and fold a slice; return False if there was nothing new."""
         before = self.standing
         try:
-            is_more = self.index.grow()
-            is_folded = self._moments.fold_on(len(self.index))
+            is_more, is_folded = self._advance(MAX_FOLDED)
         except JournalError:  # it cannot be read now; what was read stays
             is_more = is_folded = False
         now_s = trio.current_time()
@@ -123,7 +137,7 @@ class ShownRun:
             self._is_written = True  # somebody writes: a run that was broken off is resumed
         elif now_s - self._lock_s >= LOCK_S:
             self._lock_s = now_s
-            self._is_written = read_lock(self._journal.parent)[0] is not LockState.FREE
+            self._is_written = read_lock(self.journal.parent)[0] is not LockState.FREE
         if is_more or is_folded or self.standing is not before:
             self.news.set()
             self.news = trio.Event()
@@ -131,9 +145,14 @@ class ShownRun:
 
     def read_all(self) -> None:
         """Read and fold what there is now. It blocks."""
-        while self.index.grow() or self._moments.fold_on(len(self.index)):
+        while any(self._advance(MAX_EVENTS)):
             pass
-        self._is_written = read_lock(self._journal.parent)[0] is not LockState.FREE
+        self._is_written = read_lock(self.journal.parent)[0] is not LockState.FREE
+
+    def _advance(self, most: int) -> tuple[bool, bool]:
+        """Index a block if all that is indexed is folded, then fold some events; return whether there was something for each."""
+        is_more = self._moments.folded >= len(self.index) and self.index.grow()
+        return is_more, self._moments.fold_on(len(self.index), most=most)
 
     def agents(self) -> list[str]:
         """Return the ids of the agents that have a transcript, in order of appearance."""
@@ -158,18 +177,22 @@ class ShownRun:
         entries = self.index.entries(begin, end)
         if begin == self._looked_for:
             self._looked_for = end
-            self._note_facts(entries)
+            self._note_facts(begin, entries)
         return entries
 
-    def _note_facts(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            self._ending.look(entry.kind, entry.event.actor, is_supervised=bool(entry.get("supervisor", "?")))
-            if entry.kind == "agent.defined":
-                self._transcripts[entry.event.actor] = str(entry["transcript"])
-            elif isinstance(entry.event, SessionBegan):
-                self._facts = {"cwd": entry["cwd"], "model": entry["model"], "title": entry["title"]}
-            elif entry.kind == "session.titled":
-                self._facts["title"] = entry["title"]
+    def _note_facts(self, begin: int, entries: Sequence[Entry]) -> None:
+        for position, entry in enumerate(entries, start=begin):
+            kind = entry.kind
+            if kind.startswith("message."):
+                self._mailings.setdefault(entry.event.actor, array("I")).append(position)
+            elif kind.startswith(_FACTUAL):
+                self._ending.look(kind, entry.event.actor, is_supervised=bool(entry.get("supervisor", "?")))
+                if kind == "agent.defined":
+                    self._transcripts[entry.event.actor] = str(entry["transcript"])
+                elif isinstance(entry.event, SessionBegan):
+                    self._facts = {"cwd": entry["cwd"], "model": entry["model"], "title": entry["title"]}
+                elif kind == "session.titled":
+                    self._facts["title"] = entry["title"]
 
     # --- what is shown ----------------------------------------------------------------------------------------------------
 
@@ -195,10 +218,10 @@ class ShownRun:
             "greenroom": header.greenroom,
             "standing": self.standing,
             "events": len(self.index),
-            "folded": self._moments.folded,
+            "share": round(self.index.share, 3),
             "damage": self.index.damage,
             "damaged_lines": self.index.damaged_lines,
-            "folder": self._journal.parent.name,
+            "folder": self.journal.parent.name,
             "prices": self.prices(),
         }
 
@@ -216,36 +239,44 @@ class ShownRun:
         """Return events by position, as their lines have them; at most `MAX_EVENTS`."""
         return list(self.index.raw_events(begin, min(end, begin + MAX_EVENTS)))
 
-    def moment(self, count: int, actor: str = "") -> dict[str, Any]:
-        """Return the state after a number of events."""
-        state = self._moments.at(max(0, min(count, self._moments.folded)))
+    async def moment(self, count: int, actor: str = "") -> dict[str, Any]:
+        """Return the state after a number of events; others have their turn meanwhile."""
+        async with self.lock:
+            state = await _walked(self._moments.walk(max(0, min(count, self._moments.folded))))
         faults = [{"seq": fault.seq, "why": fault.why} for fault in state.world.faults]
         return {"seq": state.world.seq, "t": state.world.t, "sections": state.facts(actor), "faults": faults}
 
     def mailbox(self, actor: str, count: int) -> dict[str, Any]:
         """Return the messages in a mailbox after a number of events, each with its put."""
-        box = self.moment(count, actor)["sections"].get("mailboxes", {}).get(actor)
-        if box is None:
+        assert self._world.columns is not None
+        count = min(count, self._moments.folded)
+        positions = self._mailings.get(actor, array("I"))
+        positions = positions[: bisect_left(positions, count)]
+        if not positions:
             return {}
-        lanes: dict[str, list[int]] = {
-            name: box[name] for name in ("now", "next", "later", "leased", "postponed") if box[name]
-        }
+        since = self._world.columns.mail_after(actor, positions, count)
+        world = fold((entry for at in since for entry in self.index.entries(at, at + 1)), FOLDS)
+        box: MailboxView = world.section("mailboxes").get(actor, MailboxView())
+        lanes: dict[str, Sequence[int]] = {lane: numbers for lane in _LANES if (numbers := getattr(box, lane))}
         missing = {number for numbers in lanes.values() for number in numbers}
         puts: dict[int, dict[str, Any]] = {}
-        for position in self.index.find_before(count, kind="message.put", actor=actor):
+        for position in reversed(positions):
             if not missing:
                 break
+            if self.index.kind(position) != "message.put":
+                continue
             for raw in self.index.raw_events(position, position + 1):
                 if raw.get("msg") in missing:
                     missing.discard(raw["msg"])
                     puts[raw["msg"]] = {"position": position, **raw}
+        kinds = Counter(map(self.index.kind, positions))
         return {
             "lanes": {
                 name: [puts.get(number, {"msg": number}) for number in numbers] for name, numbers in lanes.items()
             },
-            "accepted": box["accepted"],
-            "acked": box["acked"],
-            "died": box["died"],
+            "accepted": kinds["message.put"],
+            "acked": kinds["message.acked"],
+            "died": kinds["message.died"],
         }
 
     def talk(self, actor: str, begin: int | None, at_s: float) -> dict[str, Any]:
@@ -277,7 +308,7 @@ class ShownRun:
         if lines is None:
             if len(self._talks) >= MAX_TALKS:
                 self._talks.pop(next(iter(self._talks))).close()
-            lines = self._talks[name] = TimedLines(self._journal.parent / TRANSCRIPTS, name)
+            lines = self._talks[name] = TimedLines(self.journal.parent / TRANSCRIPTS, name)
         lines.read_on()
         return lines
 
@@ -298,6 +329,16 @@ class ShownRun:
             model: tuple(map(float, (price.input, price.output, price.cache_write, price.cache_read)))
             for model, price in known.items()
         }
+
+
+async def _walked(walk: Generator[None, None, ColumnedWorld]) -> ColumnedWorld:
+    while True:
+        await trio.lowlevel.checkpoint()
+        try:
+            next(walk)
+        except StopIteration as end:
+            state: ColumnedWorld = end.value
+            return state
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -231,8 +231,8 @@ SWARM_VIEWS: Final = (
         "a jump folds one event too few",
         ("S-fold",),
         "greenroom.trace._moments",
-        "for step, entry in enumerate(self._entries[begin:wanted], start=begin + 1):",
-        "for step, entry in enumerate(self._entries[begin : wanted - 1], start=begin + 1):",
+        "for step, entry in enumerate(entries[begin:wanted], start=begin + 1):",
+        "for step, entry in enumerate(entries[begin : wanted - 1], start=begin + 1):",
         tests=_PLAYED,
     ),
     Mutant(

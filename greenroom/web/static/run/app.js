@@ -13,6 +13,7 @@ import { makeMailboxes } from "./mailboxes.js";
 import { makeMessages } from "./messages.js";
 import { RunModel } from "./model.js";
 import { makeMomentBar } from "./moment.js";
+import { paced } from "./pace.js";
 import { makeSearch } from "./search.js";
 import { ServedSource } from "./source.js";
 import { makeTalk } from "./talk.js";
@@ -145,12 +146,13 @@ function go(part, isStep = true) {
   Object.assign(seen, part);
   if (seen.isLive) seen.at = model.count;
   const next = address();
-  if (next !== location.hash) {
-    if (isStep) history.pushState(null, "", next);
-    else history.replaceState(null, "", next);
-  }
+  if (isStep && next !== location.hash) history.pushState(null, "", next);
+  else nameSoon();
   drawSoon();
 }
+
+/** Have the address name what is seen, when the slider rests. */
+const nameSoon = paced(() => Object.keys(wanted).length || history.replaceState(null, "", address()), 200);
 
 addEventListener("hashchange", () => follow());
 addEventListener("popstate", () => follow());
@@ -177,9 +179,13 @@ function linkMoved(link) {
   drawSoon();
 }
 
+/** Draw what came; while much of the run is still to come, only now and then. */
+const drawCome = paced(() => drawSoon(), 250);
+
 function rowsCame() {
   settle();
-  drawSoon();
+  if (model.run.share < 0.99) drawCome();
+  else drawSoon();
 }
 
 async function begin() {
@@ -272,7 +278,7 @@ function restoreScroll(node) {
 function showLink() {
   const { name, retryAt, why } = seen.link;
   const { run } = model;
-  const { standing: how, folded, events, damaged_lines: damaged } = run;
+  const { standing: how, share, damaged_lines: damaged } = run;
   let text = "";
   if (name === "waiting" && how === "ended") text = `The run has ended, and the connection to the server of this page is lost. What was read stays; ${commandFor(run.folder || run.run)} --page shows the run again.`;
   else if (name === "waiting") text = `The connection to the server is lost${why ? ` (${oneLine(why, 80)})` : ""}. Next try in ${span(retryAt - Date.now())}.`;
@@ -280,7 +286,7 @@ function showLink() {
   else if (how === "broken off") text = "The process of this run ended before the run did. It is shown as far as it was written; if it is resumed, it goes on here.";
   else if (how === "vanished") text = "The journal of this run was removed. It is shown as far as it was read.";
   else if (how === "replaced") text = "Another journal has taken the place of this run. It is shown as far as it was read.";
-  else if (folded < events) text = `Read ${folded.toLocaleString("en")} of ${events.toLocaleString("en")} events…`;
+  else if (share < 0.99) text = `Read ${Math.floor(share * 100)} % of this run; what is read is shown already.`;
   else if (isFile && model.run.content !== "all" && model.count) text = model.run.content === "none" ? "This file holds no texts and no conversations." : "Texts are cut at 160 characters in this file.";
   else if (damaged) text = `${damaged} damaged lines were left out (${oneLine(model.run.damage, 120)}).`;
   banner.hidden = !text;

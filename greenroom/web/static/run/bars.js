@@ -46,27 +46,38 @@ export function barsOf(model, actor, from, to) {
   for (const row of model.slicesOf[actor] ?? []) {
     const begin = events.t[slices.event[row]];
     if (begin > to) break;
-    const endRow = model.end.get(row);
-    const end = endRow === undefined ? last : events.t[ends.event[endRow]];
+    const endRow = model.ends[row];
+    const end = endRow < 0 ? last : events.t[ends.event[endRow]];
     if (end < from) continue;
     const what = model.lists.kinds[slices.what[row]];
-    const outcome = endRow === undefined ? "open" : model.lists.kinds[ends.outcome[endRow]];
+    const outcome = endRow < 0 ? "open" : model.lists.kinds[ends.outcome[endRow]];
     found.push({ row, what, name: model.lists.labels[slices.name[row]], level: NESTED[what] ?? 2, begin, end, isOpen: outcome === "open", outcome });
   }
   return found;
 }
 
-/** Return the marks of all actors, by actor: position and shape. */
-export function marksOf(model) {
-  const shapes = new Map(Object.entries(MARKS).map(([kind, shape]) => [model.numberOfKind.get(kind), shape]));
-  shapes.delete(undefined);
-  const { actor, kind, failed } = model.tables.events;
-  const found = new Map();
-  for (let at = 0; at < model.count; at += 1) {
-    const shape = shapes.get(kind[at]) ?? (failed[at] && model.kind(at) === "actor.end" ? "crash" : undefined);
-    if (!shape) continue;
-    if (found.has(actor[at])) found.get(actor[at]).push({ at, shape });
-    else found.set(actor[at], [{ at, shape }]);
+/** The marks of all actors, which grow with the run. */
+export class Marks {
+  constructor() {
+    this.count = 0;
+    this.byActor = new Map();
   }
-  return found;
+
+  /** Take the events that came. */
+  take(model) {
+    const shapes = model.lists.kinds.map((kind) => MARKS[kind]);
+    const end = model.numberOfKind.get("actor.end");
+    const { actor, kind, failed } = model.tables.events;
+    for (; this.count < model.count; this.count += 1) {
+      const at = this.count;
+      const shape = shapes[kind[at]] ?? (failed[at] && kind[at] === end ? "crash" : undefined);
+      if (!shape) continue;
+      if (this.byActor.has(actor[at])) this.byActor.get(actor[at]).push({ at, shape });
+      else this.byActor.set(actor[at], [{ at, shape }]);
+    }
+  }
+
+  of(actor) {
+    return this.byActor.get(actor) ?? [];
+  }
 }

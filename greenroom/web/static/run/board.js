@@ -1,55 +1,86 @@
 // The boards of the teams at the moment: items by status, and the history of one as a line of owners.
 
-import { h } from "../base/dom.js";
+import { h, setText } from "../base/dom.js";
 import { rich, visible } from "../base/texts.js";
+import { makeRows } from "./rows.js";
 import { seconds } from "./words.js";
 
 const COLUMNS = [["pending", "Pending"], ["in_progress", "In progress"], ["completed", "Completed"]];
+const ROW = 84;
 
 export function makeBoard({ model, seen, go }) {
   const board = h("div.board");
   const history = h("div.history", { "aria-live": "polite" });
-  const node = h("section.view-board", { "aria-label": "Board" }, board, history);
+  const blank = h("p.blank", {}, "No item is on a board at this moment.");
+  const node = h("section.view-board", { "aria-label": "Board" }, blank, board, history);
+  const lanes = COLUMNS.map(([status, title]) => makeLane(status, title));
   let chosen = "";
   let shown = "";
+  let items = [];
+  let statusOf = new Map();
+  let blocksOf = new Map();
+
+  function makeLane(status, title) {
+    const count = h("span.badge.quiet");
+    const list = h("ul");
+    board.append(h("section.lane", {}, h("h2", {}, title, count), list));
+    return { status, count, rows: makeRows(board, list, ROW, ([key]) => key, makeCard, update) };
+  }
 
   function draw() {
-    const items = [...(model.sections(seen.at).items ?? new Map())];
-    const mark = JSON.stringify([chosen, seen.at && items.map(([key, item]) => [key, item.status, item.owner, item.failures, item.subject])]);
+    const mark = `${chosen}/${seen.at}/${model.taken.patches}`;
     if (mark === shown) return;
     shown = mark;
-    if (!items.length) {
-      board.replaceChildren(h("p.blank", {}, "No item is on a board at this moment."));
-      history.replaceChildren();
-      return;
+    items = model.section("items", seen.at);
+    blank.hidden = items.length > 0;
+    board.hidden = history.hidden = !items.length;
+    statusOf = new Map();
+    blocksOf = new Map();
+    const found = new Map(COLUMNS.map(([status]) => [status, []]));
+    for (const entry of items) {
+      const [key, item] = entry;
+      found.get(item.status)?.push(entry);
+      statusOf.set(key, item.status);
+      for (const id of item.blocked_by ?? []) {
+        const other = besides(key, id);
+        if (blocksOf.has(other)) blocksOf.get(other).push(item.id);
+        else blocksOf.set(other, [item.id]);
+      }
     }
-    board.replaceChildren(...COLUMNS.map(([status, title]) => column(title, items.filter(([, item]) => item.status === status), items)));
-    drawHistory(items.find(([key]) => key === chosen));
+    for (const { status, count, rows } of lanes) {
+      setText(count, found.get(status).length.toLocaleString("en"));
+      rows.draw(found.get(status));
+    }
+    drawHistory();
   }
 
-  function column(title, found, all) {
-    return h("section.lane", {}, h("h2", {}, title, h("span.badge.quiet", {}, String(found.length))), h("ul", {}, ...found.map(([key, item]) => card(key, item, all))));
+  /** Return the key of the item of a number on the board of another one. */
+  function besides(key, id) {
+    return `${key.slice(0, key.lastIndexOf(" "))} ${id}`;
   }
 
-  function card(key, item, all) {
-    const blocks = all.filter(([, other]) => other.blocked_by?.includes(item.id)).map(([, other]) => `#${other.id}`);
-    const open = (item.blocked_by ?? []).filter((id) => all.some(([, other]) => other.id === id && other.status !== "completed"));
-    return h(
-      "li",
-      {},
-      h(
-        "button.item",
-        { type: "button", "aria-pressed": String(key === chosen), class: `is-${item.status}`, onclick: () => { chosen = key === chosen ? "" : key; draw(); } },
-        h("span.id", {}, `#${item.id}`),
-        h("span.subject", {}, visible(item.subject)),
-        h("small", {}, item.owner ? h("b", {}, visible(item.owner)) : "no owner", item.failures ? ` · failed ${item.failures}×` : "", item.claims > 1 ? ` · claimed ${item.claims}×` : "", open.length ? ` · waits for ${open.map((id) => `#${id}`).join(", ")}` : "", blocks.length ? ` · blocks ${blocks.join(", ")}` : ""),
-      ),
-    );
+  function makeCard([key]) {
+    return h("li", { "data-item": key }, h("button.item", { type: "button", onclick: () => { chosen = key === chosen ? "" : key; draw(); } }, h("span.id"), h("span.subject"), h("small", {}, h("b"), h("span"))));
   }
 
-  function drawHistory(found) {
+  function update(card, [key, item]) {
+    const button = card.firstElementChild;
+    const [id, subject, said] = button.children;
+    const open = (item.blocked_by ?? []).filter((other) => statusOf.has(besides(key, other)) && statusOf.get(besides(key, other)) !== "completed");
+    const blocks = blocksOf.get(key) ?? [];
+    button.className = `item is-${item.status}`;
+    button.setAttribute("aria-pressed", String(key === chosen));
+    setText(id, `#${item.id}`);
+    setText(subject, visible(item.subject));
+    setText(said.firstElementChild, item.owner ? visible(item.owner) : "");
+    setText(said.lastElementChild, [item.owner ? "" : "no owner", item.failures ? `failed ${item.failures}×` : "", item.claims > 1 ? `claimed ${item.claims}×` : "", open.length ? `waits for ${open.map((other) => `#${other}`).join(", ")}` : "", blocks.length ? `blocks ${blocks.map((other) => `#${other}`).join(", ")}` : ""].map((part, number) => (part && (number || item.owner) ? ` · ${part}` : part)).join(""));
+    button.title = visible(item.subject);
+  }
+
+  function drawHistory() {
+    const found = chosen && items.find(([key]) => key === chosen);
     if (!found) {
-      history.replaceChildren(h("p.empty", {}, "Choose an item to see its history."));
+      if (history.firstElementChild?.className !== "empty") history.replaceChildren(h("p.empty", {}, "Choose an item to see its history."));
       return;
     }
     const [key, item] = found;

@@ -2,6 +2,7 @@
 
 import { copy, h, iconButton } from "../base/dom.js";
 import { oneLine, visible } from "../base/texts.js";
+import { paced } from "./pace.js";
 import { commandFor, fieldsOf, named, seconds } from "./words.js";
 
 const LONG = 400;
@@ -11,11 +12,19 @@ export function makeDetail({ model, seen, source, go }) {
   const node = h("aside.detail", { "aria-label": "Event" }, body);
   let shown = "";
 
-  async function draw() {
+  const askSoon = paced(() => ask());
+
+  function draw() {
     const position = seen.at - 1;
-    const mark = `${position}/${model.count ? model.seq(position) : ""}/${model.lists.cards.length}`;
+    const mark = `${position}/${model.count ? model.seq(position) : ""}/${model.taken.cards}`;
     if (mark === shown) return;
     shown = mark;
+    askSoon();
+  }
+
+  async function ask() {
+    const position = seen.at - 1;
+    const mark = shown;
     if (position < 0) {
       body.replaceChildren(h("p.empty", {}, model.count ? "Before the first event." : "No events yet."));
       return;

@@ -1,68 +1,100 @@
 // Mailboxes: depth of each lane at the moment and over time, and what waits in one of them, oldest first.
 
-import { h } from "../base/dom.js";
+import { h, setText } from "../base/dom.js";
 import { visible } from "../base/texts.js";
+import { paced } from "./pace.js";
+import { makeRows } from "./rows.js";
 import { seconds } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LANES = ["now", "next", "later", "leased", "postponed"];
-const MOST = 300;
+const ROW = 33;
+const POINTS = 300;
 
 export function makeMailboxes({ model, seen, source, go }) {
-  const list = h("div.wide", { tabindex: "0" });
+  const body = h("tbody");
+  const table = h("table.list.of-rows", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Mailbox"), ...LANES.map((lane) => h("th.right", { scope: "col" }, lane)), h("th", { scope: "col" }, "depth over time"))), body);
+  const blank = h("p.blank", { hidden: true }, "No mailbox is on record at this moment. Only actors that are recorded in full have one.");
+  const list = h("div.wide", { tabindex: "0" }, blank, table);
   const waiting = h("div.waiting");
   const node = h("section.view-mail", { "aria-label": "Mailboxes" }, list, waiting);
+  const rows = makeRows(list, body, ROW, ({ actor }) => actor, make, update);
+  const askSoon = paced(() => drawWaiting());
   let shown = "";
   let read = "";
+  let all = [];
 
   function draw() {
     const mark = `${seen.at}/${model.count}/${seen.actor}`;
     if (mark === shown) return;
     shown = mark;
-    const rows = [];
-    for (let actor = 1; actor < model.actors; actor += 1) {
-      const mail = model.mail(actor, seen.at);
-      if (mail) rows.push({ actor, mail });
-    }
-    if (!rows.length) {
-      list.replaceChildren(h("p.blank", {}, "No mailbox is on record at this moment. Only actors that are recorded in full have one."));
-      waiting.replaceChildren();
-      return;
-    }
-    rows.sort((a, b) => depth(b.mail) - depth(a.mail) || a.actor - b.actor);
-    list.replaceChildren(h("table.list", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Mailbox"), ...LANES.map((lane) => h("th.right", { scope: "col" }, lane)), h("th", { scope: "col" }, "depth over time"))), h("tbody", {}, ...rows.slice(0, MOST).map(row))));
-    drawWaiting(rows);
-  }
-
-  const depth = (mail) => mail.now + mail.next + mail.later;
-
-  function row({ actor, mail }) {
-    return h("tr", { class: actor === seen.actor ? "is-chosen" : "" }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) }, visible(model.name(actor)))), ...LANES.map((lane) => h("td.right", { class: mail[lane] ? "some" : "none" }, String(mail[lane]))), h("td", {}, overTime(actor)));
-  }
-
-  /** Return the depth of a mailbox over the events of the run. */
-  function overTime(actor) {
-    const rows = model.rowsOf.mail[actor];
     const { mail } = model.tables;
-    const every = Math.ceil(rows.length / 400);
-    const found = rows.filter((_, number) => number % every === 0).map((at) => [mail.event[at], mail.now[at] + mail.next[at] + mail.later[at]]);
-    const most = Math.max(1, ...found.map(([, value]) => value));
-    const x = (event) => ((event / model.count) * 300).toFixed(1);
-    const path = found.map(([event, value], number) => `${number ? "H" : "M0 20 H"}${x(event)} V${(20 - (value / most) * 18).toFixed(1)}`).join(" ");
+    all = [];
+    for (let actor = 1; actor < model.actors; actor += 1) {
+      const row = model.row("mail", actor, seen.at);
+      if (row >= 0) all.push({ actor, row, depth: mail.now[row] + mail.next[row] + mail.later[row] });
+    }
+    all.sort((a, b) => b.depth - a.depth || a.actor - b.actor);
+    blank.hidden = all.length > 0;
+    table.hidden = waiting.hidden = !all.length;
+    rows.draw(all);
+    if (all.length) askSoon();
+  }
+
+  function make({ actor }) {
+    return h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) }, visible(model.name(actor)))), ...LANES.map(() => h("td.right")), h("td", {}, picture()));
+  }
+
+  function update(line, { actor, row }) {
+    const { mail } = model.tables;
+    line.classList.toggle("is-chosen", actor === seen.actor);
+    LANES.forEach((lane, number) => {
+      const cell = line.children[number + 1];
+      setText(cell, String(mail[lane][row]));
+      cell.className = mail[lane][row] ? "right some" : "right none";
+    });
+    overTime(line.lastElementChild.firstElementChild, actor);
+  }
+
+  function picture() {
     const svg = document.createElementNS(SVG, "svg");
-    const attributes = { viewBox: "0 0 300 21", preserveAspectRatio: "none", class: "spark", role: "img", "aria-label": `at most ${most} messages` };
+    const attributes = { viewBox: "0 0 300 21", preserveAspectRatio: "none", class: "spark", role: "img" };
     for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
-    for (const [d, name] of [[`${path} H300 V20 Z`, "sum"], [`M${x(seen.at)} 0 V21`, "now"]]) {
+    for (const name of ["sum", "now"]) {
       const line = document.createElementNS(SVG, "path");
-      line.setAttribute("d", d);
       line.setAttribute("class", name);
       svg.append(line);
     }
     return svg;
   }
 
-  async function drawWaiting(rows) {
-    const actor = rows.some((each) => each.actor === seen.actor) ? seen.actor : rows[0].actor;
+  /** Show the depth of a mailbox over the events of the run: the highest of each stretch, and the moment. */
+  function overTime(svg, actor) {
+    const x = (event) => ((event / model.count) * POINTS).toFixed(1);
+    svg.lastElementChild.setAttribute("d", `M${x(seen.at)} 0 V21`);
+    if (svg.drawnUntil === model.count) return;
+    svg.drawnUntil = model.count;
+    const { mail } = model.tables;
+    const depths = new Map();
+    let most = 1;
+    for (const row of model.rowsOf.mail[actor]) {
+      const place = Math.floor((mail.event[row] / model.count) * POINTS);
+      const depth = mail.now[row] + mail.next[row] + mail.later[row];
+      if (depth > most) most = depth;
+      const had = depths.get(place);
+      if (had) had.last = depth;
+      if (had && depth > had.most) had.most = depth;
+      else if (!had) depths.set(place, { most: depth, last: depth });
+    }
+    const y = (depth) => (20 - (depth / most) * 18).toFixed(1);
+    const path = [...depths].map(([place, { most: top, last }], number) => `${number ? "H" : "M0 20 H"}${place} V${y(top)} h0.7 V${y(last)}`).join(" ");
+    svg.firstElementChild.setAttribute("d", `${path} H300 V20 Z`);
+    svg.setAttribute("aria-label", `at most ${most} messages`);
+  }
+
+  async function drawWaiting() {
+    if (!all.length) return;
+    const actor = all.some((each) => each.actor === seen.actor) ? seen.actor : all[0].actor;
     const mark = (read = `${actor}/${seen.at}`);
     const answer = await source.get("mailbox", { actor: model.lists.actors[actor], at: seen.at }).catch((error) => ({ error: error.message }));
     if (read !== mark) return;

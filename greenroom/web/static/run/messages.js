@@ -2,6 +2,7 @@
 
 import { copy, h } from "../base/dom.js";
 import { oneLine, visible } from "../base/texts.js";
+import { paced } from "./pace.js";
 import { seconds } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -36,10 +37,17 @@ export function makeMessages({ model, seen, source, go }) {
     return found.reverse();
   }
 
-  async function draw(anew = false) {
+  const askSoon = paced(() => ask());
+
+  function draw(anew = false) {
     const mark = `${seen.at}/${seen.actor}/${picture.clientWidth}`;
-    if (mark === shown && anew !== true) return;
+    if (mark === shown && !anew) return;
     shown = mark;
+    askSoon();
+  }
+
+  async function ask() {
+    const mark = shown;
     const found = find();
     if (!found.length) {
       picture.replaceChildren(h("p.blank", {}, "No message was sent up to this moment, as far as it is on record."));

@@ -4,7 +4,7 @@
 const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f8: Float64Array };
 const VERSION = 1;
 const OF_ACTORS = ["states", "mail", "usage"];
-const SNAPSHOT_EVERY = 400;
+const NONE = -1;
 
 /** Columns of equal length that grow. */
 class Table {
@@ -45,24 +45,77 @@ export function below(list, bound, value = (item) => item, length = list.length)
   return low;
 }
 
+/** Return how many of the first values of a sorted list of numbers are below a bound. */
+function countBelow(list, bound, length = list.length) {
+  let low = 0;
+  let high = length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle] < bound) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Return a list of numbers with room for some more. */
+function roomFor(list, wanted) {
+  if (list.length >= wanted) return list;
+  const wider = new Int32Array(Math.max(wanted, list.length * 2)).fill(NONE, list.length);
+  wider.set(list);
+  return wider;
+}
+
+/** A part of the state that comes as patches: for each subject the events that changed it, the changed fields, and its values. */
+class Subjects {
+  constructor() {
+    this.all = [];
+    this.byKey = new Map();
+  }
+
+  add(position, key, fields) {
+    let history = this.byKey.get(key);
+    if (!history) {
+      history = { key, positions: [], fields: [], values: [] };
+      this.byKey.set(key, history);
+      this.all.push(history);
+    }
+    const before = history.values[history.values.length - 1];
+    history.positions.push(position);
+    history.fields.push(fields);
+    history.values.push(fields === null ? null : "" in fields ? fields[""] : { ...before, ...fields });
+  }
+
+  /** Return the subjects that there are at a moment, in order of appearance: key and value. */
+  at(moment) {
+    const found = [];
+    for (const { key, positions, values } of this.all) {
+      if (positions[0] >= moment) break;
+      const value = values[countBelow(positions, moment) - 1];
+      if (value !== null) found.push([key, value]);
+    }
+    return found;
+  }
+}
+
 export class RunModel {
   constructor() {
     this.run = {};
     this.tables = {};
-    this.lists = { kinds: [], actors: [], labels: [], cards: [], patches: [] };
+    this.lists = { kinds: [], actors: [], labels: [] };
+    this.taken = { cards: 0, patches: 0 };
+    this.sections = new Map();
     this.cards = [];
     this.rowsOf = Object.fromEntries(OF_ACTORS.map((name) => [name, []]));
     this.slicesOf = [];
-    this.end = new Map();
+    this.ends = new Int32Array(256).fill(NONE);
     this.states = [];
     this.flags = [];
     this.failures = [];
     this.numberOf = new Map();
     this.numberOfKind = new Map();
-    this.snapshots = [{ patches: 0, sections: {} }];
-    this.children = null;
+    this.led = { count: 0, first: new Int32Array(0), last: new Int32Array(0), next: new Int32Array(0) };
     this.version = 0;
-    this.named = { cards: -1, names: [] };
+    this.named = { cards: -1, ends: new Map() };
   }
 
   /** Return the number of events. */
@@ -73,7 +126,7 @@ export class RunModel {
   /** Return how many rows there are of each table and list. */
   has() {
     const rows = Object.entries(this.tables).map(([name, table]) => [name, table.rows]);
-    return Object.fromEntries([...rows, ...Object.entries(this.lists).map(([name, items]) => [name, items.length])]);
+    return { ...Object.fromEntries([...rows, ...Object.entries(this.lists).map(([name, items]) => [name, items.length])]), ...this.taken };
   }
 
   /** Add what came: a head of JSON with its length, then columns. Returns false if it was made by another version of greenroom. */
@@ -91,8 +144,9 @@ export class RunModel {
       place = table.add(buffer, place, rows);
     }
     for (const [name, { from, items }] of Object.entries(head.lists)) {
-      if (this.lists[name].length !== from) throw new RangeError(`items of ${name} are missing`);
-      for (const item of items) this.lists[name].push(item);
+      if ((this.taken[name] ?? this.lists[name].length) !== from) throw new RangeError(`items of ${name} are missing`);
+      if (name in this.taken) this.taken[name] += items.length;
+      else for (const item of items) this.lists[name].push(item);
     }
     this.sort(head);
     this.version += 1;
@@ -103,6 +157,10 @@ export class RunModel {
     lists.actors.items.forEach((id, number) => this.numberOf.set(id, lists.actors.from + number));
     lists.kinds.items.forEach((kind, number) => this.numberOfKind.set(kind, lists.kinds.from + number));
     for (const [number, card] of lists.cards.items) this.cards[number] = { ...this.cards[number], ...card };
+    for (const [position, [section, key, fields]] of lists.patches.items) {
+      if (!this.sections.has(section)) this.sections.set(section, new Subjects());
+      this.sections.get(section).add(position, key, fields);
+    }
     for (const name of OF_ACTORS) {
       const { from, rows } = tables[name];
       const { actor } = this.tables[name];
@@ -110,9 +168,13 @@ export class RunModel {
     }
     const { slices, ends, events } = this.tables;
     for (let row = tables.slices.from; row < slices.rows; row += 1) (this.slicesOf[slices.actor[row]] ??= []).push(row);
-    for (let row = tables.ends.from; row < ends.rows; row += 1) this.end.set(ends.slice[row], row);
+    this.ends = roomFor(this.ends, slices.rows);
+    for (let row = tables.ends.from; row < ends.rows; row += 1) {
+      // A message holds a part of each table: an end may come before the slice that it ends.
+      this.ends = roomFor(this.ends, ends.slice[row] + 1);
+      this.ends[ends.slice[row]] = row;
+    }
     for (let row = tables.events.from; row < events.rows; row += 1) if (events.failed[row]) this.failures.push(row);
-    if (tables.events.rows) this.children = null;
   }
 
   // --- events ---
@@ -155,24 +217,32 @@ export class RunModel {
   /** Return the position of the event that led to one; -1 if it is not on record. */
   parent(position) {
     const seq = this.tables.events.parent[position];
-    if (!seq || seq > this.seq(position)) return -1;
-    const found = this.countUntil(seq) - 1;
-    return found >= 0 && this.seq(found) === seq ? found : -1;
+    if (!seq || seq > this.seq(position)) return NONE;
+    const guess = seq - this.seq(0);  // numbers have no gaps, but in a damaged journal
+    const found = this.seq(guess) === seq ? guess : this.countUntil(seq) - 1;
+    return found >= 0 && this.seq(found) === seq ? found : NONE;
   }
 
   /** Return the positions of the events that one led to. */
   ledTo(position) {
-    if (this.children === null) {
-      this.children = new Map();
-      for (let at = 0; at < this.count; at += 1) {
-        const parent = this.tables.events.parent[at];
-        if (!parent) continue;
-        const found = this.children.get(parent);
-        if (found) found.push(at);
-        else this.children.set(parent, [at]);
-      }
+    this.link();
+    const found = [];
+    for (let at = this.led.first[position]; at !== NONE && at !== undefined; at = this.led.next[at]) found.push(at);
+    return found;
+  }
+
+  /** Have the events that came behind those that led to them. */
+  link() {
+    const { led, count } = this;
+    if (led.count === count) return;
+    for (const name of ["first", "last", "next"]) led[name] = roomFor(led[name], count);
+    for (; led.count < count; led.count += 1) {
+      const parent = this.parent(led.count);
+      if (parent < 0) continue;
+      if (led.first[parent] === NONE) led.first[parent] = led.count;
+      else led.next[led.last[parent]] = led.count;
+      led.last[parent] = led.count;
     }
-    return this.children.get(this.seq(position)) ?? [];
   }
 
   // --- actors ---
@@ -180,10 +250,16 @@ export class RunModel {
   /** Return the last row of an actor in a table at a moment; -1 if there is none. */
   row(table, actor, at) {
     const rows = this.rowsOf[table][actor];
-    if (!rows) return -1;
+    if (!rows) return NONE;
     const { event } = this.tables[table];
-    const found = below(rows, at, (row) => event[row]);
-    return found ? rows[found - 1] : -1;
+    let low = 0;
+    let high = rows.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (event[rows[middle]] < at) low = middle + 1;
+      else high = middle;
+    }
+    return low ? rows[low - 1] : NONE;
   }
 
   /** Return the state of an actor at a moment; null if it was not made yet. */
@@ -218,8 +294,8 @@ export class RunModel {
     const found = [];
     for (let place = below(rows, at, (row) => slices.event[row]) - 1; place >= 0 && found.length < 40; place -= 1) {
       const row = rows[place];
-      const end = this.end.get(row);
-      if (end !== undefined && ends.event[end] < at) {
+      const end = this.ends[row];
+      if (end !== NONE && ends.event[end] < at) {
         if (this.lists.kinds[slices.what[row]] === "actor") break;
         continue;
       }
@@ -237,20 +313,20 @@ export class RunModel {
     return this.cards[actor] ?? {};
   }
 
-  /** Return the short name of an actor: the end of its path, as long as only one has it. */
+  /** Return the short name of an actor: as much of the end of its path as only one has. */
   name(actor) {
     if (!actor) return "the run";
-    if (this.named.cards !== this.lists.cards.length) {
+    if (this.named.cards !== this.taken.cards) {
       const ends = new Map();
       const paths = new Set();
       for (const card of this.cards) if (card?.path !== undefined) paths.add(card.path);
-      for (const path of paths) ends.set(endOf(path), (ends.get(endOf(path)) ?? 0) + 1);
-      this.named = { cards: this.lists.cards.length, ends };
+      for (const path of paths) for (const parts of [1, 2]) ends.set(endOf(path, parts), (ends.get(endOf(path, parts)) ?? 0) + 1);
+      this.named = { cards: this.taken.cards, ends };
     }
     const path = this.cards[actor]?.path;
     if (path === undefined) return this.lists.actors[actor] || "the run";
     if (path === "") return "(root)";
-    return this.named.ends.get(endOf(path)) === 1 ? endOf(path) : path;
+    return [1, 2].map((parts) => endOf(path, parts)).find((end) => this.named.ends.get(end) === 1) ?? path;
   }
 
   /** Return the number of the actor with a path or an id; 0 if there is none. */
@@ -262,60 +338,56 @@ export class RunModel {
 
   /** Return the actors of a moment below their supervisors, as rows with their depth, in order of appearance. */
   tree(at, { ended = false } = {}) {
-    const below = new Map();
-    const seen = new Map();
+    const { states } = this.tables;
+    const gone = 1 << this.flags.indexOf("is_gone");
+    const rowOf = new Int32Array(this.actors).fill(NONE);
     for (let actor = 1; actor < this.actors; actor += 1) {
-      const state = this.actor(actor, at);
-      if (state && (ended || !state.is_gone)) seen.set(actor, state);
+      const row = this.row("states", actor, at);
+      if (row !== NONE && (ended || !(states.flags[row] & gone))) rowOf[actor] = row;
     }
-    for (const [actor, state] of seen) {
-      const above = seen.has(state.supervisor) && state.supervisor !== actor ? state.supervisor : 0;
-      if (below.has(above)) below.get(above).push(actor);
-      else below.set(above, [actor]);
+    const first = new Int32Array(this.actors).fill(NONE);
+    const next = new Int32Array(this.actors).fill(NONE);
+    const children = new Int32Array(this.actors);
+    for (let actor = this.actors - 1; actor > 0; actor -= 1) {
+      if (rowOf[actor] === NONE) continue;
+      const supervisor = states.supervisor[rowOf[actor]];
+      const above = supervisor !== actor && rowOf[supervisor] !== NONE ? supervisor : 0;
+      next[actor] = first[above];
+      first[above] = actor;
+      children[above] += 1;
     }
     const rows = [];
-    const waiting = (below.get(0) ?? []).map((actor) => [actor, 0]).reverse();
-    while (waiting.length) {
-      const [actor, depth] = waiting.pop();
-      const children = below.get(actor) ?? [];
-      rows.push({ actor, depth, state: seen.get(actor), children: children.length });
-      for (const child of children.toReversed()) waiting.push([child, depth + 1]);
-      below.delete(actor);
+    const waiting = [];
+    let depth = 0;
+    for (let actor = first[0] ?? NONE; actor !== NONE || waiting.length; ) {
+      if (actor === NONE) {
+        actor = waiting.pop();
+        depth -= 1;
+        continue;
+      }
+      rows.push({ actor, depth, children: children[actor] });
+      waiting.push(next[actor]);
+      depth += 1;
+      actor = first[actor];
     }
     return rows;
   }
 
   // --- sections that are patches ---
 
-  /** Return the sections at a moment, such as `items`: section, subject, value. They must not be changed. */
-  sections(at) {
-    const wanted = below(this.lists.patches, at, ([position]) => position);
-    let start = this.snapshots[Math.min(Math.floor(wanted / SNAPSHOT_EVERY), this.snapshots.length - 1)];
-    let sections = copied(start.sections);
-    for (let place = start.patches; place < wanted; place += 1) {
-      patch(sections, this.lists.patches[place][1]);
-      if ((place + 1) % SNAPSHOT_EVERY === 0 && (place + 1) / SNAPSHOT_EVERY === this.snapshots.length) this.snapshots.push({ patches: place + 1, sections: copied(sections) });
-    }
-    return sections;
+  /** Return the subjects of a section such as `items` at a moment: key and value, which must not be changed. */
+  section(name, at) {
+    return this.sections.get(name)?.at(at) ?? [];
   }
 
   /** Return the positions and changed fields of one subject, in order. */
   history(section, subject) {
-    return this.lists.patches.filter(([, [name, key]]) => name === section && key === subject).map(([position, [, , fields]]) => ({ position, fields }));
+    const { positions, fields } = this.sections.get(section)?.byKey.get(subject) ?? { positions: [], fields: [] };
+    return positions.map((position, place) => ({ position, fields: fields[place] }));
   }
 }
 
-function endOf(path) {
-  return path.slice(path.lastIndexOf("/") + 1);
-}
-
-function copied(sections) {
-  return Object.fromEntries(Object.entries(sections).map(([name, subjects]) => [name, new Map(subjects)]));
-}
-
-function patch(sections, [name, subject, fields]) {
-  const subjects = (sections[name] ??= new Map());
-  if (fields === null) subjects.delete(subject);
-  else if ("" in fields) subjects.set(subject, fields[""]);
-  else subjects.set(subject, { ...subjects.get(subject), ...fields });
+/** Return the last parts of a path. */
+function endOf(path, parts) {
+  return path.split("/").slice(-parts).join("/");
 }

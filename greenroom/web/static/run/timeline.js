@@ -1,10 +1,11 @@
 // The timeline: a row for each actor, nested bars for what lasted, marks for what went wrong, and the moment as a line through all of it.
 
-import { h, keyed, setText } from "../base/dom.js";
+import { h, setText } from "../base/dom.js";
 import { visible } from "../base/texts.js";
-import { barsOf, marksOf, timelineRows } from "./bars.js";
+import { barsOf, Marks, timelineRows } from "./bars.js";
+import { makeRows } from "./rows.js";
 import { idleGaps, TimeScale } from "./scale.js";
-import { seconds, stateSign } from "./words.js";
+import { seconds, showState } from "./words.js";
 
 const ROW = 30;
 const AXIS = 26;
@@ -31,13 +32,18 @@ export function makeTimeline({ model, seen, go }) {
   let cache = { count: -1 };
   let shown = [];
   let dragged = null;
-  let drawnNames = null;
   let drawn = "";
+  let color = {};
+  let width = 0;
+  let tall = 0;
+  const marks = new Marks();
+  const lines = makeRows(scroller, names, ROW, ({ actor }) => actor, makeName, updateName);
 
   // --- what is drawn ---
 
   function prepare() {
     if (cache.count === model.count && cache.folds === fold.checked && cache.quiet === quiet.checked) return;
+    if (model.count) marks.take(model);
     const rows = timelineRows(model).filter(({ actor }) => quiet.checked || worked(actor));
     const top = Math.min(...rows.map(({ depth }) => depth));
     const gaps = fold.checked && model.count ? idleGaps(model) : [];
@@ -46,7 +52,6 @@ export function makeTimeline({ model, seen, go }) {
       folds: fold.checked,
       quiet: quiet.checked,
       rows: rows.map((row) => ({ ...row, depth: Math.min(row.depth - top, 3) })),
-      marks: model.count ? marksOf(model) : new Map(),
       scale: new TimeScale(model.t(0), model.t(model.count - 1), gaps),
     };
   }
@@ -60,25 +65,26 @@ export function makeTimeline({ model, seen, go }) {
   const xOf = (t, width) => ((cache.scale.place(t) - window_.from) / (window_.to - window_.from)) * width;
   const tOf = (x, width) => cache.scale.time(window_.from + (x / width) * (window_.to - window_.from));
 
-  function colors() {
-    return Object.fromEntries(COLORS.map((name, number) => [name, getComputedStyle(probes.children[number]).color]));
+  /** Look at the colors, which change with the theme; the first one tells. */
+  function lookAtColors() {
+    const first = getComputedStyle(probes.firstElementChild).color;
+    if (color[COLORS[0]] !== first) color = Object.fromEntries(COLORS.map((name, number) => [name, getComputedStyle(probes.children[number]).color]));
   }
 
   /** Draw what is in sight; where only the moment has moved, only its line and the states. */
   function draw() {
     prepare();
-    drawNames();
-    const width = area.clientWidth;
+    if (width) lookAtColors();
+    lines.draw(cache.rows);
     if (!width) return;
     const full = AXIS + cache.rows.length * ROW;
-    area.style.height = `${full}px`;
-    const height = Math.max(AXIS, Math.min(full, scroller.clientHeight));
-    const color = colors();
-    const top = scroller.scrollTop;
-    const mark = JSON.stringify([cache.count, cache.folds, cache.quiet, window_, width, height, top, seen.actor, color]);
-    placeMoment(width);
+    const height = Math.max(AXIS, Math.min(full, tall));
+    const top = lines.top();
+    const mark = [cache.count, cache.folds, cache.quiet, window_.from, window_.to, width, height, top, seen.actor, color.life].join();
+    placeMoment();
     if (mark === drawn) return;
     drawn = mark;
+    area.style.height = `${full}px`;
     const scale = Math.min(devicePixelRatio || 1, 2);
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
@@ -89,34 +95,28 @@ export function makeTimeline({ model, seen, go }) {
     const from = tOf(0, width);
     const to = tOf(width, width);
     shown = [];
-    drawAxis(pen, width, height, color);
+    drawAxis(pen, height);
     pen.save();
     pen.beginPath();
     pen.rect(0, AXIS - 4, width, height);
     pen.clip();
     const first = Math.max(0, Math.floor((top - AXIS) / ROW));
     const last = Math.min(cache.rows.length, Math.ceil((top + height) / ROW));
-    for (let number = first; number < last; number += 1) drawRow(pen, cache.rows[number].actor, AXIS + number * ROW - top, { from, to, width, color });
+    for (let number = first; number < last; number += 1) drawRow(pen, cache.rows[number].actor, AXIS + number * ROW - top, from, to);
     pen.restore();
     const zoomed = 1 / (window_.to - window_.from);
     setText(zoomText, zoomed > 1.01 ? `${zoomed.toFixed(1)}×` : "");
     if (!table.hidden) drawTable(from, to);
   }
 
-  function drawNames() {
-    if (drawnNames !== cache.rows) {
-      drawnNames = cache.rows;
-      keyed(names, cache.rows, ({ actor }) => String(actor), makeName, () => {});
-    }
-    const first = Math.max(0, Math.floor((scroller.scrollTop - AXIS) / ROW));
-    const last = Math.min(cache.rows.length, first + Math.ceil((scroller.clientHeight || innerHeight) / ROW) + 2);
-    for (let number = first; number < last; number += 1) updateName(names.children[number], cache.rows[number]);
-  }
+  new ResizeObserver(() => {
+    width = area.clientWidth;
+    tall = scroller.clientHeight;
+    draw();
+  }).observe(scroller);
 
-  function makeName(row) {
-    const line = h("li", {}, h("button", { type: "button", onclick: () => go({ actor: row.actor === seen.actor ? 0 : row.actor }) }, h("span.sign"), h("span.name")));
-    updateName(line, row);
-    return line;
+  function makeName({ actor }) {
+    return h("li", {}, h("button", { type: "button", onclick: () => go({ actor: actor === seen.actor ? 0 : actor }) }, h("span.sign"), h("span.name")));
   }
 
   function updateName(line, { actor, depth }) {
@@ -124,12 +124,12 @@ export function makeTimeline({ model, seen, go }) {
     button.style.setProperty("--depth", depth);
     button.setAttribute("aria-pressed", String(actor === seen.actor));
     const path = model.card(actor).path ?? "";
-    button.firstElementChild.replaceChildren(stateSign(model.actor(actor, seen.at)));
+    showState(button.firstElementChild, model.actor(actor, seen.at));
     setText(button.lastElementChild, visible(path.slice(path.lastIndexOf("/") + 1) || "(root)"));
     button.title = visible(path || "(root)");
   }
 
-  function drawAxis(pen, width, height, color) {
+  function drawAxis(pen, height) {
     pen.font = "11px system-ui, sans-serif";
     pen.textBaseline = "middle";
     const steps = Math.max(2, Math.floor(width / 110));
@@ -158,7 +158,7 @@ export function makeTimeline({ model, seen, go }) {
     }
   }
 
-  function drawRow(pen, actor, top, { from, to, width, color }) {
+  function drawRow(pen, actor, top, from, to) {
     if (actor === seen.actor) {
       pen.globalAlpha = 0.1;
       pen.fillStyle = color.accent;
@@ -167,25 +167,28 @@ export function makeTimeline({ model, seen, go }) {
     }
     pen.fillStyle = color.line;
     pen.fillRect(0, top + ROW - 1, width, 1);
+    const done = [-9, -9, -9, -9];
     for (const bar of barsOf(model, actor, from, to)) {
       const a = Math.max(-2, xOf(bar.begin, width));
       const b = Math.min(width + 2, Math.max(xOf(bar.end, width), a + 1.5));
-      const [offset, tall] = [[13, 4], [5, 20], [8, 14], [8, 14]][bar.level];
+      if (b <= done[bar.level] + 0.5 && bar.outcome !== "failed") continue; // nobody sees it behind the one before
+      done[bar.level] = b;
+      const [offset, high] = [[13, 4], [5, 20], [8, 14], [8, 14]][bar.level];
       const kind = bar.outcome === "failed" ? "bad" : { actor: "life", session: "life", turn: "turn", model: "model", permission: "wait" }[bar.what] ?? "tool";
       pen.fillStyle = bar.level === 0 && bar.outcome === "failed" ? color.life : color[kind];
       pen.globalAlpha = bar.level === 1 && kind !== "bad" ? 1 : bar.level === 1 ? 0.35 : 1;
-      box(pen, a, top + offset, b - a, tall, Math.min(3, tall / 2));
+      box(pen, a, top + offset, b - a, high, Math.min(3, high / 2));
       pen.globalAlpha = 1;
-      if (bar.isOpen && b > 0) fade(pen, b, top + offset, tall, color);
+      if (bar.isOpen && b > 0) fade(pen, b, top + offset, high);
       if (bar.level === 2 && b - a > 46 && bar.name) {
         pen.fillStyle = color.surface;
         pen.font = "10px system-ui, sans-serif";
         pen.textAlign = "left";
-        pen.fillText(bar.name.slice(0, Math.floor((b - a - 8) / 5.6)), a + 4, top + offset + tall / 2 + 0.5);
+        pen.fillText(bar.name.slice(0, Math.floor((b - a - 8) / 5.6)), a + 4, top + offset + high / 2 + 0.5);
       }
-      if (bar.level) shown.push({ ...bar, actor, a, b, top: top + offset, bottom: top + offset + tall });
+      if (bar.level) shown.push({ ...bar, actor, a, b, top: top + offset, bottom: top + offset + high });
     }
-    for (const { at, shape } of cache.marks.get(actor) ?? []) {
+    for (const { at, shape } of marks.of(actor)) {
       const t = model.t(at);
       if (t < from || t > to) continue;
       const x = xOf(t, width);
@@ -204,15 +207,15 @@ export function makeTimeline({ model, seen, go }) {
   }
 
   /** What is open ends ragged, at the edge of the record. */
-  function fade(pen, x, y, tall, color) {
+  function fade(pen, x, y, high) {
     pen.fillStyle = color.surface;
-    for (let step = 0; step < tall; step += 4) pen.fillRect(x - (step % 8 ? 2 : 4), y + step, 4, 2);
+    for (let step = 0; step < high; step += 4) pen.fillRect(x - (step % 8 ? 2 : 4), y + step, 4, 2);
   }
 
-  function placeMoment(width) {
+  function placeMoment() {
     const x = model.count ? xOf(seen.at ? model.t(seen.at - 1) : model.t(0), width) : -1;
     now.hidden = x < 0 || x > width;
-    now.style.left = `${x}px`;
+    now.style.translate = `${x}px`;
   }
 
   // --- zoom, drag, hover ---
@@ -236,7 +239,7 @@ export function makeTimeline({ model, seen, go }) {
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.shiftKey && !event.altKey) return;
     event.preventDefault();
-    const x = event.offsetX / area.clientWidth;
+    const x = event.offsetX / width;
     zoom(event.deltaY < 0 || event.deltaX < 0 ? 1.25 : 0.8, window_.from + x * (window_.to - window_.from));
   }, { passive: false });
   canvas.addEventListener("pointerdown", (event) => {
@@ -249,7 +252,7 @@ export function makeTimeline({ model, seen, go }) {
       dragged.hasMoved ||= Math.abs(by) > 4;
       const span = window_.to - window_.from;
       if (dragged.hasMoved) {
-        move(dragged.from - (by / area.clientWidth) * span, span);
+        move(dragged.from - (by / width) * span, span);
         draw();
       }
     } else showHover(event);
@@ -271,7 +274,7 @@ export function makeTimeline({ model, seen, go }) {
     const bar = under(event);
     if (bar?.at !== undefined) return go({ at: bar.at + 1, actor: bar.actor });
     const row = cache.rows[Math.floor((event.offsetY + scroller.scrollTop - AXIS) / ROW)];
-    return go({ at: Math.max(1, model.countAt(tOf(event.offsetX, area.clientWidth))), ...(bar && row ? { actor: row.actor } : {}) });
+    return go({ at: Math.max(1, model.countAt(tOf(event.offsetX, width))), ...(bar && row ? { actor: row.actor } : {}) });
   }
 
   function showHover(event) {
@@ -279,7 +282,7 @@ export function makeTimeline({ model, seen, go }) {
     hover.hidden = !bar;
     if (!bar) return;
     hover.replaceChildren(h("strong", {}, visible(bar.name ? `${bar.what} ${bar.name}` : bar.what)), h("span", {}, ` ${visible(model.name(bar.actor))}`), h("br"), h("small", {}, bar.at === undefined ? `${seconds(bar.end - bar.begin)} · ${bar.outcome} · from ${seconds(bar.begin - model.t(0))}` : `event ${model.seq(bar.at)}`));
-    hover.style.left = `${Math.min(event.offsetX + 12, area.clientWidth - 220)}px`;
+    hover.style.left = `${Math.min(event.offsetX + 12, width - 220)}px`;
     hover.style.top = `${event.offsetY + scroller.scrollTop + 14}px`;
   }
 

@@ -1,23 +1,44 @@
 // Tokens and cost up to the moment: by agent, own and with what it spawned, by model and definition, and over time.
 
-import { h } from "../base/dom.js";
+import { h, setText } from "../base/dom.js";
 import { visible } from "../base/texts.js";
+import { makeRows } from "./rows.js";
 import { dollars, seconds, tokens } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const KINDS = ["input", "output", "cache_write", "cache_read"];
+const COUNTED = [...KINDS, "requests", "failed_requests"];
+const AGENTS = ["Agent", "Definition", "Model", "Input", "Output", "Cache read", "Cache write", "With spawned", "Requests", "Cost"];
+const MODELS = ["Model", "Definition", "Agents", "Input", "Output", "Cache read", "Requests", "Cost"];
+const ROW = 33;
+const POINTS = 800;
 
 export function makeTokens({ model, seen, go }) {
-  const node = h("section.view-tokens", { "aria-label": "Tokens and cost" });
+  const tiles = h("div.tiles");
+  const svg = draw_("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", class: "over-time", role: "img" });
+  const area = svg.appendChild(draw_("path", { class: "sum" }));
+  const now = svg.appendChild(draw_("path", { class: "now" }));
+  const under = h("figcaption.muted");
+  const byModel = h("tbody");
+  const byAgent = h("tbody");
+  const shares = h("div", {}, h("figure", {}, svg, under), h("h2", {}, "By model and definition"), table(MODELS, byModel), h("h2", {}, "By agent"), table(AGENTS, byAgent));
+  const blank = h("p.blank", {}, "No model was asked up to this moment.");
+  const node = h("section.view-tokens", { "aria-label": "Tokens and cost" }, blank, tiles, shares);
+  const rows = makeRows(node, byAgent, ROW, ({ actor }) => actor, ({ actor }) => h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) })), ...AGENTS.slice(1).map((_, number) => h(number > 1 ? "td.right" : "td"))), update);
   let shown = "";
+  let pictured = -1;
+  let sums = new Map();
 
   function own(at) {
-    const rows = [];
+    const { usage } = model.tables;
+    const found = [];
     for (let actor = 1; actor < model.actors; actor += 1) {
-      const usage = model.usage(actor, at);
-      if (usage) rows.push({ actor, usage, usd: cost(actor, usage) });
+      const row = model.row("usage", actor, at);
+      if (row < 0) continue;
+      const used = Object.fromEntries(COUNTED.map((name) => [name, usage[name][row]]));
+      found.push({ actor, usage: used, usd: cost(actor, used) });
     }
-    return rows;
+    return found;
   }
 
   function cost(actor, usage) {
@@ -25,30 +46,30 @@ export function makeTokens({ model, seen, go }) {
     return prices ? KINDS.reduce((sum, kind, number) => sum + (usage[kind] * prices[number]) / 1e6, 0) : null;
   }
 
+  const all = (usage) => usage.input + usage.output + usage.cache_write + usage.cache_read;
+
   function draw() {
     const mark = `${seen.at}/${model.tables.usage?.rows}/${seen.actor}`;
     if (mark === shown) return;
     shown = mark;
-    const rows = own(seen.at);
-    if (!rows.length) {
-      node.replaceChildren(h("p.blank", {}, "No model was asked up to this moment."));
-      return;
-    }
-    const byDescent = new Map(rows.map((row) => [row.actor, { ...row.usage }]));
-    for (const { actor, usage } of rows)
-      for (let above = parentOf(actor), steps = 0; above && steps < 50; above = parentOf(above), steps += 1) {
-        const sum = byDescent.get(above);
-        if (sum) for (const kind of KINDS) sum[kind] += usage[kind];
-      }
-    const total = sumOf(rows);
-    node.replaceChildren(
-      h("div.tiles", {}, tile("Input", tokens(total.input)), tile("Output", tokens(total.output)), tile("Read from cache", tokens(total.cache_read)), tile("Written to cache", tokens(total.cache_write)), tile("Requests", total.requests.toLocaleString("en"), total.failed_requests ? `${total.failed_requests} failed` : ""), tile("Cost", priced(rows), "estimate, by list prices")),
-      picture(),
-      h("h2", {}, "By agent"),
-      table(["Agent", "Definition", "Model", "Input", "Output", "Cache read", "Cache write", "With spawned", "Requests", "Cost"], rows.map((row) => agentRow(row, byDescent.get(row.actor)))),
-      h("h2", {}, "By model and definition"),
-      table(["Model", "Definition", "Agents", "Input", "Output", "Cache read", "Requests", "Cost"], groups(rows)),
-    );
+    const found = own(seen.at);
+    blank.hidden = found.length > 0;
+    tiles.hidden = shares.hidden = !found.length;
+    sums = new Map(found.map(({ actor, usage }) => [actor, all(usage)]));
+    for (const { actor, usage } of found)
+      for (let above = parentOf(actor), steps = 0; above && steps < 50; above = parentOf(above), steps += 1) if (sums.has(above)) sums.set(above, sums.get(above) + all(usage));
+    const total = sumOf(found);
+    showTiles([
+      ["Input", tokens(total.input)],
+      ["Output", tokens(total.output)],
+      ["Read from cache", tokens(total.cache_read)],
+      ["Written to cache", tokens(total.cache_write)],
+      ["Requests", total.requests.toLocaleString("en"), total.failed_requests ? `${total.failed_requests} failed` : ""],
+      ["Cost", priced(found), "estimate, by list prices"],
+    ]);
+    showPicture();
+    byModel.replaceChildren(...groups(found));
+    rows.draw(found);
   }
 
   function parentOf(actor) {
@@ -57,8 +78,8 @@ export function makeTokens({ model, seen, go }) {
   }
 
   function sumOf(rows) {
-    const sum = { input: 0, output: 0, cache_read: 0, cache_write: 0, requests: 0, failed_requests: 0 };
-    for (const { usage } of rows) for (const name of Object.keys(sum)) sum[name] += usage[name];
+    const sum = Object.fromEntries(COUNTED.map((name) => [name, 0]));
+    for (const { usage } of rows) for (const name of COUNTED) sum[name] += usage[name];
     return sum;
   }
 
@@ -68,13 +89,19 @@ export function makeTokens({ model, seen, go }) {
     return `${dollars(known.reduce((sum, { usd }) => sum + usd, 0))}${known.length < rows.length ? " or more" : ""}`;
   }
 
-  function tile(name, value, more = "") {
-    return h("div.tile", {}, h("span", {}, name), h("strong", {}, value), h("small", {}, more));
+  function showTiles(said) {
+    if (!tiles.children.length) tiles.append(...said.map(() => h("div.tile", {}, h("span"), h("strong"), h("small"))));
+    said.forEach((texts, number) => [0, 1, 2].forEach((part) => setText(tiles.children[number].children[part], texts[part] ?? "")));
   }
 
-  function agentRow({ actor, usage, usd }, whole) {
+  function update(line, { actor, usage, usd }) {
     const card = model.card(actor);
-    return h("tr", { class: actor === seen.actor ? "is-chosen" : "" }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) }, visible(model.name(actor)))), h("td", {}, visible(card.definition ?? "")), h("td", {}, visible(card.model ?? "")), ...KINDS.toSpliced(2, 2, "cache_read", "cache_write").map((kind) => h("td.right", {}, tokens(usage[kind]))), h("td.right", {}, tokens(KINDS.reduce((sum, kind) => sum + whole[kind], 0))), h("td.right", {}, `${usage.requests}${usage.failed_requests ? ` (${usage.failed_requests} failed)` : ""}`), h("td.right", {}, usd === null ? "–" : dollars(usd)));
+    line.classList.toggle("is-chosen", actor === seen.actor);
+    line.dataset.used = COUNTED.map((name) => usage[name]).join(" ");
+    const counts = [usage.input, usage.output, usage.cache_read, usage.cache_write, sums.get(actor)].map(tokens);
+    const said = [visible(card.definition ?? ""), visible(card.model ?? ""), ...counts, `${usage.requests}${usage.failed_requests ? ` (${usage.failed_requests} failed)` : ""}`, usd === null ? "–" : dollars(usd)];
+    setText(line.firstElementChild.firstElementChild, visible(model.name(actor)));
+    said.forEach((text, number) => setText(line.children[number + 1], text));
   }
 
   function groups(rows) {
@@ -92,30 +119,32 @@ export function makeTokens({ model, seen, go }) {
     });
   }
 
-  function table(titles, rows) {
-    return h("div.wide", { tabindex: "0" }, h("table.list", {}, h("thead", {}, h("tr", {}, ...titles.map((title, number) => h("th", { scope: "col", class: number > 2 || title === "Agents" ? "right" : "" }, title)))), h("tbody", {}, ...rows)));
+  function table(titles, body) {
+    return h("div.wide", { tabindex: "0" }, h("table.list.of-rows", {}, h("thead", {}, h("tr", {}, ...titles.map((title, number) => h("th", { scope: "col", class: number > 2 || title === "Agents" ? "right" : "" }, title)))), body));
   }
 
-  /** Return the sum of all tokens over time, with the moment. */
-  function picture() {
+  /** Show the sum of all tokens over time, with the moment. */
+  function showPicture() {
     const { usage } = model.tables;
-    const last = new Map();
+    const lasted = model.since(model.count - 1) || 1;
+    const x = (model.since(Math.max(0, seen.at - 1)) / lasted) * 1000;
+    now.setAttribute("d", `M${x} 0 V100`);
+    if (pictured === usage.rows) return;
+    pictured = usage.rows;
+    const last = new Float64Array(model.actors);
     const points = [];
+    const every = Math.ceil(usage.rows / POINTS);
     let sum = 0;
     for (let row = 0; row < usage.rows; row += 1) {
-      const now = KINDS.reduce((all, kind) => all + usage[kind][row], 0);
-      sum += now - (last.get(usage.actor[row]) ?? 0);
-      last.set(usage.actor[row], now);
-      points.push([model.since(usage.event[row]), sum]);
+      const used = usage.input[row] + usage.output[row] + usage.cache_write[row] + usage.cache_read[row];
+      sum += used - last[usage.actor[row]];
+      last[usage.actor[row]] = used;
+      if (row % every === 0 || row === usage.rows - 1) points.push([model.since(usage.event[row]), sum]);
     }
-    const lasted = model.since(model.count - 1) || 1;
-    const every = Math.ceil(points.length / 800);
-    const kept = points.filter((_, number) => number % every === 0 || number === points.length - 1);
-    const path = kept.map(([t, value], number) => `${number ? "H" : "M0 100 H"}${((t / lasted) * 1000).toFixed(1)} V${(100 - (value / (sum || 1)) * 96).toFixed(1)}`).join(" ");
-    const svg = draw_("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", class: "over-time", role: "img", "aria-label": `Tokens over time: ${tokens(sum)} after ${seconds(lasted)}` });
-    const x = (model.since(Math.max(0, seen.at - 1)) / lasted) * 1000;
-    svg.append(draw_("path", { d: `${path} H1000 V100 Z`, class: "sum" }), draw_("path", { d: `M${x} 0 V100`, class: "now" }));
-    return h("figure", {}, svg, h("figcaption.muted", {}, `${tokens(sum)} tokens in ${seconds(lasted)}`));
+    const path = points.map(([t, value], number) => `${number ? "H" : "M0 100 H"}${((t / lasted) * 1000).toFixed(1)} V${(100 - (value / (sum || 1)) * 96).toFixed(1)}`).join(" ");
+    area.setAttribute("d", `${path} H1000 V100 Z`);
+    svg.setAttribute("aria-label", `Tokens over time: ${tokens(sum)} after ${seconds(lasted)}`);
+    setText(under, `${tokens(sum)} tokens in ${seconds(lasted)}`);
   }
 
   return { node, draw };

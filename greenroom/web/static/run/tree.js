@@ -1,38 +1,38 @@
 // The tree of actors at the moment: state, turn and how long, mail, tokens.
 
-import { h, icon, keyed, setText } from "../base/dom.js";
+import { h, icon, setText } from "../base/dom.js";
 import { oneLine, visible } from "../base/texts.js";
-import { seconds, stateSign, stateWords, tokens } from "./words.js";
+import { makeRows } from "./rows.js";
+import { seconds, showState, stateWords, tokens } from "./words.js";
 
-const MOST = 400;
 const ROW = 28;
-const LATER_MS = 120;
 
 export function makeTree({ model, seen, go }) {
-  const list = h("ul.tree", { role: "tree", "aria-label": "Actors" });
-  const more = h("p.empty", { hidden: true });
+  const list = h("ul", { role: "tree", "aria-label": "Actors" });
+  const scroller = h("div.tree", {}, list);
   const ended = h("input", { type: "checkbox", onchange: () => draw() });
   const find = h("input", { type: "search", placeholder: "Filter actors", "aria-label": "Filter actors", oninput: () => draw() });
-  const node = h("aside.actors", { "aria-label": "Actors" }, h("header", {}, find, h("label.check", {}, ended, "ended")), list, more);
+  const node = h("aside.actors", { "aria-label": "Actors" }, h("header", {}, find, h("label.check", {}, ended, "ended")), scroller);
+  const rows = makeRows(scroller, list, ROW, ({ actor }) => actor, make, update);
   const closed = new Set();
-  let timer = 0;
+  let shown = [];
 
   function shownRows() {
-    let rows = model.tree(seen.at, { ended: ended.checked });
-    if (!rows.length) rows = model.tree(seen.at, { ended: true });
+    let all = model.tree(seen.at, { ended: ended.checked });
+    if (!all.length) all = model.tree(seen.at, { ended: true });
     const words = find.value.trim().toLowerCase();
+    if (!words && !closed.size) return all;
     let hidden = Infinity;
-    return rows.filter((row) => {
+    return all.filter((row) => {
       if (row.depth > hidden && !words) return false;
       hidden = closed.has(row.actor) ? row.depth : Infinity;
       return !words || (model.card(row.actor).path ?? "").toLowerCase().includes(words);
     });
   }
 
-  function make(row) {
-    const line = h("li", { role: "treeitem", tabindex: "-1", onclick: () => go({ actor: row.actor === seen.actor ? 0 : row.actor }), onkeydown: (event) => keyOn(event, row) });
-    line.append(h("button.fold", { type: "button", tabindex: "-1", "aria-label": "Fold", onclick: (event) => { event.stopPropagation(); fold(row.actor); } }, icon("chevron")), h("span.sign"), h("span.name"), h("span.doing"), h("span.mail"), h("span.tokens"));
-    update(line, row);
+  function make({ actor }) {
+    const line = h("li", { role: "treeitem", tabindex: "-1", onclick: () => go({ actor: actor === seen.actor ? 0 : actor }), onkeydown: (event) => keyOn(event, actor) });
+    line.append(h("button.fold", { type: "button", tabindex: "-1", "aria-label": "Fold", onclick: (event) => { event.stopPropagation(); fold(actor); } }, icon("chevron")), h("span.sign"), h("span.name"), h("span.doing"), h("span.mail"), h("span.tokens"));
     return line;
   }
 
@@ -41,29 +41,31 @@ export function makeTree({ model, seen, go }) {
     draw();
   }
 
-  function keyOn(event, row) {
-    const lines = [...list.children];
-    const place = lines.indexOf(event.currentTarget);
-    if (event.key === "Enter") go({ actor: row.actor });
-    else if (event.key === "ArrowDown") lines[place + 1]?.focus();
-    else if (event.key === "ArrowUp") lines[place - 1]?.focus();
-    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") closed.has(row.actor) === (event.key === "ArrowRight") && fold(row.actor);
+  function keyOn(event, actor) {
+    const place = shown.findIndex((row) => row.actor === actor);
+    if (event.key === "Enter") go({ actor });
+    else if (event.key === "ArrowDown" && place + 1 < shown.length) rows.show(place + 1).focus();
+    else if (event.key === "ArrowUp" && place > 0) rows.show(place - 1).focus();
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") closed.has(actor) === (event.key === "ArrowRight") && fold(actor);
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
-  function update(line, { actor, depth, state, children }) {
+  function update(line, { actor, depth, children }, place) {
     const [foldButton, sign, name, doing, mail, used] = line.children;
+    const state = model.actor(actor, seen.at);
     line.style.setProperty("--depth", depth);
     line.setAttribute("aria-level", depth + 1);
+    line.setAttribute("aria-posinset", place + 1);
+    line.setAttribute("aria-setsize", shown.length);
     line.setAttribute("aria-selected", String(actor === seen.actor));
     line.toggleAttribute("data-gone", state.is_gone);
     line.tabIndex = actor === seen.actor || (!seen.actor && depth === 0) ? 0 : -1;
     if (children) line.setAttribute("aria-expanded", String(!closed.has(actor)));
     foldButton.style.visibility = children ? "" : "hidden";
     foldButton.classList.toggle("is-closed", closed.has(actor));
-    sign.replaceChildren(stateSign(state));
+    showState(sign, state);
     const path = model.card(actor).path ?? "";
     setText(name, visible(path.slice(path.lastIndexOf("/") + 1) || "(root)") + (state.incarnation > 1 ? ` ×${state.incarnation}` : ""));
     name.title = visible(path || "(root)");
@@ -88,20 +90,8 @@ export function makeTree({ model, seen, go }) {
   }
 
   function draw() {
-    const rows = shownRows();
-    // Those in sight at once, the others when the moment rests.
-    const first = Math.floor(list.scrollTop / ROW) - 1;
-    const last = first + Math.ceil((list.clientHeight || innerHeight) / ROW) + 3;
-    const waiting = [];
-    const wanted = rows.slice(0, MOST).map((row, place) => ({ ...row, place }));
-    keyed(list, wanted, ({ actor }) => String(actor), make, (line, row) => {
-      if (row.place >= first && row.place <= last) update(line, row);
-      else waiting.push([line, row]);
-    });
-    clearTimeout(timer);
-    if (waiting.length) timer = setTimeout(() => waiting.forEach(([line, row]) => update(line, row)), LATER_MS);
-    more.hidden = rows.length <= MOST;
-    more.textContent = `${rows.length - MOST} more; filter them by a part of their path.`;
+    shown = shownRows();
+    rows.draw(shown);
   }
 
   return { node, draw };

@@ -2,6 +2,7 @@
 
 import { h } from "../base/dom.js";
 import { visible } from "../base/texts.js";
+import { paced } from "./pace.js";
 import { eventWords, seconds } from "./words.js";
 
 const MOST = 200;
@@ -10,11 +11,18 @@ export function makeWhy({ model, seen, source, go }) {
   const node = h("section.view-why", { "aria-label": "Why" });
   let shown = "";
 
-  async function draw() {
-    const position = seen.at - 1;
-    const mark = `${position}/${model.count}`;
+  const askSoon = paced(() => ask());
+
+  function draw() {
+    const mark = `${seen.at}/${model.count}`;
     if (mark === shown) return;
     shown = mark;
+    askSoon();
+  }
+
+  async function ask() {
+    const position = seen.at - 1;
+    const mark = shown;
     if (position < 0) {
       node.replaceChildren(h("p.blank", {}, "Choose an event."));
       return;
@@ -23,7 +31,7 @@ export function makeWhy({ model, seen, source, go }) {
     for (let at = model.parent(position); at >= 0 && chain.length < MOST; at = model.parent(at)) chain.unshift(at);
     const led = model.ledTo(position);
     const events = new Map();
-    for (const at of [...chain.slice(-60), ...led.slice(0, 60)]) events.set(at, await source.event(at).catch(() => null));
+    await Promise.all([...chain.slice(-60), ...led.slice(0, 60)].map(async (at) => events.set(at, await source.event(at).catch(() => null))));
     if (shown !== mark) return;
     const above = causeOf(events.get(position));
     node.replaceChildren(

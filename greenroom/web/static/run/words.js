@@ -64,6 +64,12 @@ export function stateSign(state) {
   return h("span.state", { class: sign, title: words, role: "img", "aria-label": words });
 }
 
+/** Show the state of an actor in an element, which is changed only if the state has another sign or other words. */
+export function showState(holder, state) {
+  const sign = stateSign(state);
+  if (!holder.firstElementChild?.isEqualNode(sign)) holder.replaceChildren(sign);
+}
+
 /** Return the state of an actor in words. */
 export function stateWords(state) {
   if (!state) return "not made yet";
