@@ -110,7 +110,7 @@ export function makeTalk({ model, seen, source, go }) {
       else if (block.type === "tool_use") {
         const found = results.get(block.id);
         if (found) shownResults.add(block.id);
-        made.push(h("div.call", { class: held.call && block.id === held.call ? "is-chosen" : "" }, h("div", {}, h("h2", {}, visible(block.name), toEvent(block.id, "tool.begin")), folded(asText(block.input))), h("div", { class: found?.block.is_error ? "is-error" : "" }, h("h2", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet", found ? toEvent(block.id, "tool.end") : ""), found ? folded(resultText(found.block)) : "")));
+        made.push(h("div.call", { "data-call": visible(block.id), class: held.call && block.id === held.call ? "is-chosen" : "" }, h("div", {}, h("h2", {}, visible(block.name), toEvent(block.id, "tool.begin")), folded(asText(block.input))), h("div", { class: found?.block.is_error ? "is-error" : "" }, h("h2", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet", found ? toEvent(block.id, "tool.end") : ""), found ? folded(resultText(found.block)) : "")));
       } else if (block.type === "tool_result" && !shownResults.has(block.tool_use_id)) made.push(h("div.call", {}, h("div", {}, h("h2", {}, "result")), h("div", { class: block.is_error ? "is-error" : "" }, folded(resultText(block)))));
       else if (!["text", "tool_result"].includes(block.type)) made.push(h("p.empty", {}, visible(`${block.type}`)));
     }
