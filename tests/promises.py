@@ -923,7 +923,7 @@ NOT_IN_A_JOURNAL: Final = {
     "S-follow": Unseen(_SCREENS, ("replay/test_playhead.py", "replay/test_played_run.py")),
     **dict.fromkeys(("V-token", "V-reads", "V-runs", "V-rows", "V-moment"), Unseen(_PAGES, ("web/test_run_page.py",))),
     **dict.fromkeys(("V-host", "V-viewer"), Unseen(_PAGES, ("web/test_run_doors.py",))),
-    "V-told": Unseen(_PAGES, ("web/test_shown_run.py",)),
+    "V-told": Unseen(_PAGES, ("web/test_run_standing.py",)),
     **dict.fromkeys(("V-fails", "V-left", "V-ends"), Unseen(_PAGES, ("web/test_opened_page.py",))),
     "V-port": Unseen(_PAGES, ("web/test_page_of_commands.py",)),
     **dict.fromkeys(("V-content", "V-masked"), Unseen(_PAGES, ("web/test_run_file.py",))),
