@@ -193,7 +193,7 @@ class _Member:
             error = "overloaded"
             town.say(ModelRetried(**about, parent=asked, attempt=2, attempts=8, delay_s=0.5, status=529, error=error))
             yield 0.5
-        failed = draw.random() < 0.0005
+        failed = draw.random() < 0.004
         tokens: dict[str, Any] = {"input_tokens": draw.randint(200, 4000), "output_tokens": draw.randint(10, 600)}
         tokens |= {
             "cache_creation_input_tokens": draw.randint(0, 500),

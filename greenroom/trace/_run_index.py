@@ -22,7 +22,7 @@ from greenroom.core import Event
 from greenroom.core.texts import as_json
 from greenroom.trace._codec import LONGEST_S, UNREADABLE, VERSION, Header, codec_of, upcast
 from greenroom.trace._entries import Entry, UnknownEvent
-from greenroom.trace._growing_file import FileState, GrowingFile
+from greenroom.trace._growing_file import BLOCK_BYTES, FileState, GrowingFile
 from greenroom.trace._journal_reader import parse_header, parse_line
 from greenroom.trace._numbering import Numbering
 
@@ -94,8 +94,9 @@ class RunIndex:
 
     @property
     def share(self) -> float:
-        """Part of the file that is indexed, from 0 to 1, as of now."""
-        return min(1.0, self._file.place / max(1, self._file.size))
+        """Part of the file that is indexed, from 0 to 1, as of now; 1 if less than a block is left."""
+        place, size = self._file.place, self._file.size
+        return place / size if size - place >= BLOCK_BYTES else 1.0
 
     @property
     def bytes_used(self) -> int:

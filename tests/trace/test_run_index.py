@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -156,3 +157,22 @@ def test_the_end_of_a_long_journal_reads_only_its_edges(tmp_path: Path) -> None:
 
     assert [entry.seq for entry in end.entries] == list(range(1_980, 2_000))
     assert not end.has_ended
+
+
+def test_words_are_found_in_any_case_behind_damage_and_behind_escapes(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    said = ["Needle one", "nothing", "a NEEDLE two", "the ne\\u0065dle", "\u00c4rger", "x" * 50]
+    lines = [json.dumps({"seq": seq, "t": 0.0, "ev": "agent.spoke", "text": text}) for seq, text in enumerate(said, 1)]
+    lines[3] = lines[3].replace("\\\\u", "\\u")
+    lines.insert(1, "{damaged needle")
+    path.write_bytes(HEADER + "".join(f"{line}\n" for line in lines).encode())
+    index = RunIndex(path, EVENTS)
+    while index.grow():
+        pass
+
+    assert index.find_words(["needle"], most=10) == [0, 2, 3]
+    assert index.find_words(["needle", "two"], most=10) == [2]
+    assert index.find_words(["\u00e4rger"], most=10) == [4]
+    assert index.find_words(["needle"], most=1) == [0]
+    assert index.find_words(["missing"], most=10) == []
+    assert index.positions_of({"agent.spoke"}, 3) == [0, 1, 2]

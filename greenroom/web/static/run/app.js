@@ -184,7 +184,7 @@ const drawCome = paced(() => drawSoon(), 250);
 
 function rowsCame() {
   settle();
-  if (model.run.share < 0.99) drawCome();
+  if (model.run.share < 1) drawCome();
   else drawSoon();
 }
 
@@ -286,7 +286,7 @@ function showLink() {
   else if (how === "broken off") text = "The process of this run ended before the run did. It is shown as far as it was written; if it is resumed, it goes on here.";
   else if (how === "vanished") text = "The journal of this run was removed. It is shown as far as it was read.";
   else if (how === "replaced") text = "Another journal has taken the place of this run. It is shown as far as it was read.";
-  else if (share < 0.99) text = `Read ${Math.floor(share * 100)} % of this run; what is read is shown already.`;
+  else if (share < 1) text = `Read ${Math.floor(share * 100)} % of this run; what is read is shown already.`;
   else if (isFile && model.run.content !== "all" && model.count) text = model.run.content === "none" ? "This file holds no texts and no conversations." : "Texts are cut at 160 characters in this file.";
   else if (damaged) text = `${damaged} damaged lines were left out (${oneLine(model.run.damage, 120)}).`;
   banner.hidden = !text;
