@@ -147,6 +147,45 @@ PROMISES: Final = {
         "A socket of another user, a link in its place, a folder that others can write, too long a path: each is refused.",
         "delivery",
     ),
+    # links
+    "R2-a": Promise("Over any cuts and resumptions, every frame of a link comes once, and in order.", "delivery"),
+    "R2-b": Promise(
+        "Of messages that are repeated, lost or swapped, what is delivered is a prefix; a gap ends the connection.",
+        "delivery",
+    ),
+    "R2-c": Promise(
+        "Of messages over a link that is cut at random places, each is handled once, in order.", "delivery"
+    ),
+    "R2-d": Promise(
+        "A node that is silent is noticed after three ticks, and its link is lost after the time to resume.", "delivery"
+    ),
+    "R2-e": Promise(
+        "Of two versions the higher common one counts; without one, both are named and nothing is done.", "delivery"
+    ),
+    "R2-f": Promise(
+        "A value of registered classes comes back equal; any bytes at all do no more than end their connection.",
+        "delivery",
+    ),
+    "R2-g": Promise("An abort takes effect before the messages that were sent before it and wait.", "delivery"),
+    "R3-b": Promise(
+        "A message to another node that was accepted is handled, waits, or is a dead letter here.", "delivery"
+    ),
+    "R3-c": Promise("An ask that a lost link ends says whether its request may have been run.", "delivery"),
+    "R3-d": Promise(
+        "A reference to a node that was started anew is closed, and its watchers are told at once.", "delivery"
+    ),
+    "R3-e": Promise(
+        "The ask of a cancelled asker is withdrawn over there; with cascade, its turn is aborted.", "delivery"
+    ),
+    "R4-a": Promise(
+        "A watch of an actor of another node is told once: of its end, or of the loss of the link.", "delivery"
+    ),
+    "R13-a": Promise(
+        "A peer that breaks the rules, or plays a connection back, ends its own connection only.", "delivery"
+    ),
+    "R13-b": Promise(
+        "A token never crosses; its proof is good for one role, connection, link and pair of nodes.", "delivery"
+    ),
     "RM-01": Promise("A message is reported as delivered only once it is in the store of its receiver.", "delivery"),
     "RM-02": Promise("A message never comes back to its sender as somebody else's.", "delivery"),
     "I-57": Promise("Every store of boxes keeps the rules of the conformance kit.", "delivery"),
@@ -594,6 +633,7 @@ _GATEWAY: Final = "it is about the gateway's journal, of which the checks of ses
 _SCREENS: Final = "what a terminal shows is not on record"
 _PAGES: Final = "what a page sends is not on record"
 
+_FRAMES: Final = "what crosses a link is not on record"
 NOT_IN_A_JOURNAL: Final = {
     "I-16": Unseen(
         "a cancelled wait leaves no event",
@@ -647,6 +687,20 @@ NOT_IN_A_JOURNAL: Final = {
     "R6-e": Unseen("a killed process records nothing", ("session/test_stored_inbox.py",)),
     "R10-a": Unseen("what a sender is told is not on record", ("session/test_peer_matrix.py",)),
     "R10-b": Unseen("what is refused is not on record", ("remote/test_letters.py", "session/test_peers.py")),
+    "R2-a": Unseen(_FRAMES, ("remote/wire/test_wire.py",)),
+    "R2-b": Unseen(_FRAMES, ("remote/wire/test_wire.py",)),
+    "R2-c": Unseen(_FRAMES, ("remote/links/test_link.py", "remote/links/test_node.py")),
+    "R2-d": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R2-e": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
+    "R2-f": Unseen(_FRAMES, ("remote/wire/test_codec.py", "remote/wire/test_wire.py")),
+    "R2-g": Unseen(_FRAMES, ("remote/links/test_link.py", "remote/wire/test_wire.py")),
+    "R3-b": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R3-c": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R3-d": Unseen(_FRAMES, ("remote/links/test_node.py",)),
+    "R3-e": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R4-a": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
+    "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
     "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),
     "RM-04": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
@@ -923,7 +977,7 @@ NOT_IN_A_JOURNAL: Final = {
     "S-follow": Unseen(_SCREENS, ("replay/test_playhead.py", "replay/test_played_run.py")),
     **dict.fromkeys(("V-token", "V-reads", "V-runs", "V-rows", "V-moment"), Unseen(_PAGES, ("web/test_run_page.py",))),
     **dict.fromkeys(("V-host", "V-viewer"), Unseen(_PAGES, ("web/test_run_doors.py",))),
-    "V-told": Unseen(_PAGES, ("web/test_run_standing.py",)),
+    "V-told": Unseen(_PAGES, ("web/test_shown_run.py",)),
     **dict.fromkeys(("V-fails", "V-left", "V-ends"), Unseen(_PAGES, ("web/test_opened_page.py",))),
     "V-port": Unseen(_PAGES, ("web/test_page_of_commands.py",)),
     **dict.fromkeys(("V-content", "V-masked"), Unseen(_PAGES, ("web/test_run_file.py",))),

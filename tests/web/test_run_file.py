@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import html
+import io
 import json
 import os
 import re
@@ -16,10 +18,11 @@ import pytest
 
 from greenroom.core import UsageError, field_names, words_of
 from greenroom.gateway.record import EVENTS, content_fields
-from greenroom.replay import problem_facts
+from greenroom.replay import ExportFormat
+from greenroom.replay._run_export import export_run
 from greenroom.trace import Codec, Header
 from greenroom.web._bundle import bundled
-from greenroom.web._run_file import export_html
+from greenroom.web._run_file import write_run_file
 from tests.web.browser import BrowserPage
 from tests.web.recorded_run import RECORDED, make_run, transcript_line
 
@@ -41,10 +44,10 @@ VIEWS: Final = ("timeline", "talk", "board", "mail", "findings", "why", "tokens"
 
 def export(journal: Path, output: Path, content: str = "short") -> tuple[str, bytes]:
     """Write a run as a file; return what is said of it, and what can be read in it."""
-    said = export_html(
-        str(journal), runs=journal.parents[1], output=output, content=content, find_problems=problem_facts
-    )
-    return said, readable(output.read_bytes())
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        export_run(journal, ExportFormat.HTML, output, content=content, write_html=write_run_file)
+    return out.getvalue(), readable(output.read_bytes())
 
 
 def readable(content: bytes) -> bytes:

@@ -268,7 +268,8 @@ async def test_all_rows_of_lists_come_if_they_are_more_than_the_events(
     monkeypatch.setattr(_run_page, "MAX_ROWS", 50)
     journal = make_run(tmp_path, RECORDED[:101])
     shown = ShownRun(journal)
-    shown.read_all()
+    while shown.step():
+        pass
     assert shown._world.columns is not None
     cards = shown._world.columns.cards
     cards += cards * 30

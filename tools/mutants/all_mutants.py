@@ -17,6 +17,7 @@ from tools.mutants.gateway_runs import GATEWAY_RUNS
 from tools.mutants.gateway_sessions import GATEWAY_SESSIONS
 from tools.mutants.gateway_trust import GATEWAY_TRUST
 from tools.mutants.gateway_whole import GATEWAY_WHOLE
+from tools.mutants.links import LINKS
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
@@ -39,6 +40,7 @@ MUTANTS: Final = (
     *GATEWAY_SESSIONS,
     *GATEWAY_TRUST,
     *GATEWAY_WHOLE,
+    *LINKS,
     *MONITORS,
     *RECOVERY,
     *RESUMPTION,

@@ -17,7 +17,7 @@ _OPENED_TESTS: Final = ("tests/web/test_opened_page.py",)
 _PAGE: Final = "greenroom.web._run_page"
 _PAGE_TESTS: Final = ("tests/web/test_run_page.py",)
 _SHOWN: Final = "greenroom.web._shown_run"
-_STANDING_TESTS: Final = ("tests/web/test_run_standing.py",)
+_SHOWN_TESTS: Final = ("tests/web/test_shown_run.py",)
 
 RUN_PAGES: Final = (
     Mutant(
@@ -106,7 +106,7 @@ RUN_PAGES: Final = (
         _SHOWN,
         "LOCK_S: Final = 0.5",
         "LOCK_S: Final = 5.0",
-        tests=_STANDING_TESTS,
+        tests=_SHOWN_TESTS,
     ),
     Mutant(
         "viewers are not told of a cut",
@@ -114,7 +114,7 @@ RUN_PAGES: Final = (
         _SHOWN,
         "is_folded or self.standing is not before:",
         "is_folded:",
-        tests=_STANDING_TESTS,
+        tests=_SHOWN_TESTS,
     ),
     Mutant(
         "a page closes before the last rows",
