@@ -27,9 +27,10 @@ async def show(session: gr.Session, *, task_status: trio.TaskStatus[None]) -> No
                 change.event is None
             ):  # a snapshot: the beginning, or in place of events that this reader was too slow for
                 print(len(view.state.section("agents")), "agent at the beginning")
+                continue
             for section, actor in change.subjects:
                 if section == "agents":
-                    agent = view.state.section("agents").get(actor)
+                    agent = view.state.section("agents")[actor]
                     print(change.event.kind, agent.definition, agent.requests, "requests")
 
 
