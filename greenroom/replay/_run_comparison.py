@@ -101,7 +101,7 @@ def _totals(entries: Sequence[Entry]) -> dict[str, Any]:
 def _total_lines(totals: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     left, right = totals["left"], totals["right"]
     counts = ("events", "turns", "requests", "calls", "tokens")
-    rows = [("", "-", "+"), *((name, f"{left[name]:,}", f"{right[name]:,}") for name in counts)]
+    rows: list[tuple[str, ...]] = [("", "-", "+"), *((name, f"{left[name]:,}", f"{right[name]:,}") for name in counts)]
     rows.append(("cost", *(f"${float(total['usd']):.2f}" for total in (left, right))))
     rows.append(("lasted", *(seconds(total["lasted_s"]) for total in (left, right))))
     wide = max(len(text) for _, *texts in rows for text in texts)

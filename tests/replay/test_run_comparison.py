@@ -27,6 +27,7 @@ def told(left: list[Any], right: list[Any]) -> list[tuple[str, int, int]]:
     return [(each.change.value, each.left, each.right) for each in compare_messages(left, right)]
 
 
+@pytest.mark.promise("X-diff")
 @pytest.mark.parametrize(
     ("other", "meant"),
     [
@@ -47,6 +48,7 @@ def test_a_planted_change_of_a_conversation_is_told_as_such(other: list[Any], me
 texts = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 
 
+@pytest.mark.promise("X-diff")
 @settings(max_examples=80)
 @given(texts, texts)
 def test_what_is_told_makes_one_conversation_of_the_other(left: list[str], right: list[str]) -> None:

@@ -71,6 +71,7 @@ async def test_a_quick_reader_gets_every_event_after_the_first_snapshot(
     assert {section for section, _ in named} >= {"actors", "agents"}
 
 
+@pytest.mark.promise("X-watch")
 @pytest.mark.parametrize("held", [1_000_000, 5], ids=["recorder", "file"])
 async def test_a_slow_reader_is_late_and_never_wrong(
     held: int, tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch

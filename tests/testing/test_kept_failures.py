@@ -24,6 +24,7 @@ def keep(failed: ExplorationFailed, root: Path, test: str = "tests/test_a.py::te
     return keep_failure(root, test, failed.records, choices=failed.choices, seed=failed.seed, strategy=failed.strategy)
 
 
+@pytest.mark.promise("X-kept")
 def test_the_kept_run_is_that_of_the_choices_in_the_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = failure()
     again = failure(f"replay({list(found.choices)})")

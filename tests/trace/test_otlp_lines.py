@@ -59,6 +59,7 @@ def check_by_schema(content: bytes) -> None:
             seen.add(span.span_id)
 
 
+@pytest.mark.promise("X-otlp")
 @settings(max_examples=40)
 @given(journals())
 def test_the_schema_of_the_protocol_reads_every_line(entries: list[Entry]) -> None:
@@ -86,6 +87,7 @@ def long_run(turns: int, error: str) -> Entries:
     return run(created, ActorBegan(**actor, parent=1), *events)
 
 
+@pytest.mark.promise("X-otlp")
 def test_no_line_is_longer_than_a_collector_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _export_otlp.MAX_BYTES < COLLECTOR_BYTES
     monkeypatch.setattr(_export_otlp, "MAX_BYTES", 40_000)
@@ -96,6 +98,7 @@ def test_no_line_is_longer_than_a_collector_takes(monkeypatch: pytest.MonkeyPatc
     assert max(map(len, lines)) <= 40_000
 
 
+@pytest.mark.promise("X-otlp")
 def test_a_line_has_at_most_512_spans() -> None:
     lines = otlp_lines(long_run(600, "boom"))
 
@@ -182,6 +185,7 @@ def open_collector() -> Iterator[tuple[int, list[ExportTraceServiceRequest]]]:
             thread.join()
 
 
+@pytest.mark.promise("X-otlp")
 def test_a_collector_takes_each_span_once_in_pieces() -> None:
     lines = written(export_otlp, long_run(1_100, "it broke")).splitlines()
     assert len(lines) == 3

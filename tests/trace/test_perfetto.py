@@ -72,6 +72,7 @@ def check(content: bytes, entries: list[Entry]) -> None:
     assert Facts(lasted, {}) == Facts(meant.lasted, {})
 
 
+@pytest.mark.promise("X-perfetto")
 @settings(max_examples=60)
 @given(journals())
 def test_slices_nest_and_flows_have_two_ends(entries: list[Entry]) -> None:

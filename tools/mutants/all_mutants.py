@@ -20,6 +20,7 @@ from tools.mutants.gateway_whole import GATEWAY_WHOLE
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
+from tools.mutants.run_exports import RUN_EXPORTS
 from tools.mutants.serving import SERVING
 from tools.mutants.surveys import SURVEYS
 from tools.mutants.swarm_views import SWARM_VIEWS
@@ -41,6 +42,7 @@ MUTANTS: Final = (
     *MONITORS,
     *RECOVERY,
     *RESUMPTION,
+    *RUN_EXPORTS,
     *SERVING,
     *SWARM_VIEWS,
     *SURVEYS,
