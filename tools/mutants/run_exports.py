@@ -132,8 +132,16 @@ RUN_EXPORTS: Final = (
         "the run that is kept is the one before it was shortened",
         ("X-kept",),
         "greenroom.testing._explore",
-        "self.error, self._records = run.error, run.records",
-        "self.error = run.error",
+        "self._record_whole(choices)",
+        "self._record_whole(found)",
+        tests=("tests/testing/test_kept_failures.py",),
+    ),
+    Mutant(
+        "a kept run lacks the mail of plain actors",
+        ("X-kept",),
+        "greenroom.testing._explore",
+        "    Behavior.journal = Level.FULL\n",
+        "",
         tests=("tests/testing/test_kept_failures.py",),
     ),
     Mutant(
