@@ -102,7 +102,7 @@ def test_the_same_run_gives_the_same_bytes(wanted: ExportFormat, tmp_path: Path)
 
 @every_format
 def test_a_part_of_a_run_ends_at_its_last_event(wanted: ExportFormat, tmp_path: Path) -> None:
-    """What is exported up to a moment is the export of a journal that ends there, its conversations apart."""
+    """An export up to a moment is that of a journal that ends there, conversations apart."""
     lines = [json.loads(line) for line in TOLD]
     whole = run_of(tmp_path / "whole", [json.dumps(line).encode() for line in lines], "")
     part = run_of(tmp_path / "part", [json.dumps(line).encode() for line in lines[:150]], "")

@@ -76,7 +76,7 @@ async def test_a_quick_reader_gets_every_event_after_the_first_snapshot(
 async def test_a_slow_reader_is_late_and_never_wrong(
     held: int, tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it lost comes from the recorder, or from the journal's file where that holds no more of it."""
+    """Lost events come from the recorder, or from the journal's file if that holds no more of them."""
     monkeypatch.setattr(Recorder, "latest", lambda recorder: list(recorder._ring)[-held:])
 
     seen, journal = await watched(tmp_path, capacity=3, every_s=0.5, prompts=2)
