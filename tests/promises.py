@@ -147,6 +147,45 @@ PROMISES: Final = {
         "A socket of another user, a link in its place, a folder that others can write, too long a path: each is refused.",
         "delivery",
     ),
+    # links
+    "R2-a": Promise("Over any cuts and resumptions, every frame of a link comes once, and in order.", "delivery"),
+    "R2-b": Promise(
+        "Of messages that are repeated, lost or swapped, what is delivered is a prefix; a gap ends the connection.",
+        "delivery",
+    ),
+    "R2-c": Promise(
+        "Of messages over a link that is cut at random places, each is handled once, in order.", "delivery"
+    ),
+    "R2-d": Promise(
+        "A node that is silent is noticed after three ticks, and its link is lost after the time to resume.", "delivery"
+    ),
+    "R2-e": Promise(
+        "Of two versions the higher common one counts; without one, both are named and nothing is done.", "delivery"
+    ),
+    "R2-f": Promise(
+        "A value of registered classes comes back equal; any bytes at all do no more than end their connection.",
+        "delivery",
+    ),
+    "R2-g": Promise("An abort takes effect before the messages that were sent before it and wait.", "delivery"),
+    "R3-b": Promise(
+        "A message to another node that was accepted is handled, waits, or is a dead letter here.", "delivery"
+    ),
+    "R3-c": Promise("An ask that a lost link ends says whether its request may have been run.", "delivery"),
+    "R3-d": Promise(
+        "A reference to a node that was started anew is closed, and its watchers are told at once.", "delivery"
+    ),
+    "R3-e": Promise(
+        "The ask of a cancelled asker is withdrawn over there; with cascade, its turn is aborted.", "delivery"
+    ),
+    "R4-a": Promise(
+        "A watch of an actor of another node is told once: of its end, or of the loss of the link.", "delivery"
+    ),
+    "R13-a": Promise(
+        "A peer that breaks the rules, or plays a connection back, ends its own connection only.", "delivery"
+    ),
+    "R13-b": Promise(
+        "A token never crosses; its proof is good for one role, connection, link and pair of nodes.", "delivery"
+    ),
     "RM-01": Promise("A message is reported as delivered only once it is in the store of its receiver.", "delivery"),
     "RM-02": Promise("A message never comes back to its sender as somebody else's.", "delivery"),
     "I-57": Promise("Every store of boxes keeps the rules of the conformance kit.", "delivery"),
@@ -515,6 +554,23 @@ PROMISES: Final = {
     "S-fold": Promise("Every place of a run that is played shows the fold of the events up to there.", "swarm"),
     "S-jump": Promise("Keys move a run that is played by events, by failures and to a written place.", "swarm"),
     "S-follow": Promise("A run that grows is followed at its end until somebody moves.", "swarm"),
+    # the page of a run
+    "V-token": Promise(
+        "Without its whole token, which is new each time, the page of a run gives no data and no rows.", "page"
+    ),
+    "V-host": Promise("The page of a run answers its own exact hosts and origins alone.", "page"),
+    "V-reads": Promise("The page of a run only reads: a viewer that asks for more is closed.", "page"),
+    "V-runs": Promise("A page shows only runs of the folder that was named.", "page"),
+    "V-rows": Promise("A viewer gets each row once and in order, also after a lost connection.", "page"),
+    "V-moment": Promise("The state that a page shows of a moment is the fold of the events up to there.", "page"),
+    "V-told": Promise("If a run is cut, resumed, removed or replaced, its viewers are told within a second.", "page"),
+    "V-ends": Promise("Viewers of a page get the last rows of the run before it is closed.", "page"),
+    "V-viewer": Promise("No connection and no viewer changes anything for the run or for other viewers.", "page"),
+    "V-fails": Promise("A page that fails ends itself and nothing else.", "page"),
+    "V-left": Promise("When a page is left, cancelled or not, no task, socket or file of it is left.", "page"),
+    "V-port": Promise("A port that cannot be had is told before anything of the run begins.", "page"),
+    "V-content": Promise("A file of a run holds no words without the choice to have them.", "page"),
+    "V-masked": Promise("Secrets are masked in a file of a run, and counted.", "page"),
 }
 
 CHECKS_OF_THE_GATEWAY: Final = {
@@ -575,7 +631,9 @@ _CONFIGURED: Final = "what a configuration means is decided before anything is r
 _CHATS: Final = "what a chat shows is known to its service alone"
 _GATEWAY: Final = "it is about the gateway's journal, of which the checks of sessions know nothing"
 _SCREENS: Final = "what a terminal shows is not on record"
+_PAGES: Final = "what a page sends is not on record"
 
+_FRAMES: Final = "what crosses a link is not on record"
 NOT_IN_A_JOURNAL: Final = {
     "I-16": Unseen(
         "a cancelled wait leaves no event",
@@ -629,6 +687,20 @@ NOT_IN_A_JOURNAL: Final = {
     "R6-e": Unseen("a killed process records nothing", ("session/test_stored_inbox.py",)),
     "R10-a": Unseen("what a sender is told is not on record", ("session/test_peer_matrix.py",)),
     "R10-b": Unseen("what is refused is not on record", ("remote/test_letters.py", "session/test_peers.py")),
+    "R2-a": Unseen(_FRAMES, ("remote/wire/test_wire.py",)),
+    "R2-b": Unseen(_FRAMES, ("remote/wire/test_wire.py",)),
+    "R2-c": Unseen(_FRAMES, ("remote/links/test_link.py", "remote/links/test_node.py")),
+    "R2-d": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R2-e": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
+    "R2-f": Unseen(_FRAMES, ("remote/wire/test_codec.py", "remote/wire/test_wire.py")),
+    "R2-g": Unseen(_FRAMES, ("remote/links/test_link.py", "remote/wire/test_wire.py")),
+    "R3-b": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R3-c": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R3-d": Unseen(_FRAMES, ("remote/links/test_node.py",)),
+    "R3-e": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R4-a": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
+    "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
     "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),
     "RM-04": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
@@ -903,4 +975,10 @@ NOT_IN_A_JOURNAL: Final = {
     "S-fold": Unseen(_SCREENS, ("replay/test_played_run.py",)),
     "S-jump": Unseen(_SCREENS, ("replay/test_playhead.py", "replay/test_played_run.py")),
     "S-follow": Unseen(_SCREENS, ("replay/test_playhead.py", "replay/test_played_run.py")),
+    **dict.fromkeys(("V-token", "V-reads", "V-runs", "V-rows", "V-moment"), Unseen(_PAGES, ("web/test_run_page.py",))),
+    **dict.fromkeys(("V-host", "V-viewer"), Unseen(_PAGES, ("web/test_run_doors.py",))),
+    "V-told": Unseen(_PAGES, ("web/test_shown_run.py",)),
+    **dict.fromkeys(("V-fails", "V-left", "V-ends"), Unseen(_PAGES, ("web/test_opened_page.py",))),
+    "V-port": Unseen(_PAGES, ("web/test_page_of_commands.py",)),
+    **dict.fromkeys(("V-content", "V-masked"), Unseen(_PAGES, ("web/test_run_file.py",))),
 }

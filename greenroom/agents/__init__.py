@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         MemoryScope,
         compose_system_prompt,
     )
+    from greenroom.agents._effect_tasks import TaskEffects
     from greenroom.agents._forked import ForkFailed, run_forked
     from greenroom.agents._inputs import Input, Note, Prompt, Work
     from greenroom.agents._line_marks import ITEMS, NOTICES
@@ -57,6 +58,7 @@ else:
                 "MemoryScope",
                 "compose_system_prompt",
             ),
+            "greenroom.agents._effect_tasks": ("TaskEffects",),
             "greenroom.agents._forked": ("ForkFailed", "run_forked"),
             "greenroom.agents._inputs": ("Input", "Note", "Prompt", "Work"),
             "greenroom.agents._line_marks": ("ITEMS", "NOTICES"),
@@ -125,6 +127,7 @@ __all__ = [
     "Resumption",
     "SkillTool",
     "StoppedByHook",
+    "TaskEffects",
     "TurnSettings",
     "TurnState",
     "Work",

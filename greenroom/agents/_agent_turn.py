@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
 import attrs
@@ -12,13 +12,13 @@ from greenroom.agents._conversation import Appended, Conversation
 from greenroom.agents._guard import Guard
 from greenroom.agents._model_request import Keep, ask_model
 from greenroom.agents._profile import AgentProfile
-from greenroom.agents._repetition import Repetition
+from greenroom.agents._repetition import RepeatedCall, Repetition
 from greenroom.agents._state import NO_USAGE, AgentState
 from greenroom.agents._turn_hooks import Hooking, StoppedByHook
 from greenroom.agents._turn_state import TurnState
 from greenroom.agents.review import AutoModeEnded
 from greenroom.hooks import StopGuard
-from greenroom.models import ModelRequest, ModelResponse, ToolUseBlock, Usage
+from greenroom.models import ModelRequest, ModelResponse, ToolResultBlock, ToolUseBlock, Usage
 from greenroom.tools import ToolContext
 
 
@@ -49,7 +49,8 @@ class AgentTurn:
     stopped: StoppedByHook | AutoModeEnded | None = attrs.field(init=False, default=None)
     """Why nothing is to follow the calls that run; None if something may."""
     stop_guard: StopGuard = attrs.field(init=False)
-    repetition: Repetition = attrs.field(init=False, factory=Repetition)
+    repetition: Repetition | None = attrs.field(init=False, default=None)
+    """The failures of its calls; None before the first."""
     unseen: Appended | None = attrs.field(init=False, default=None)
     """The message that hooks have to look at before it is shown."""
     has_put_off: bool = attrs.field(init=False, default=False)
@@ -105,6 +106,15 @@ class AgentTurn:
     def note_wait_cut(self) -> None:
         """Count a wait of the current request that was shortened by mail."""
         self.waits_cut += 1
+
+    def note_failures(self, calls: Sequence[ToolUseBlock], results: Sequence[ToolResultBlock]) -> RepeatedCall | None:
+        """Count the failures of a batch and remind the model of repeated ones; return why the turn has to end, or None."""
+        if self.repetition is None:
+            self.repetition = Repetition()
+        text, too_often = self.repetition.note(calls, results, self.home.services.settings.repetition)
+        if text:
+            self.state.remind([text])
+        return too_often
 
     def set_awaited(self, *, is_awaited: bool) -> None:
         """Note whether somebody waits for the answer and the model was not asked for one yet."""

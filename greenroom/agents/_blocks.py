@@ -176,9 +176,10 @@ def _image(block: Mapping[str, Any]) -> Image | None:
 
 def is_acceptable_call(call: ToolUseBlock) -> bool:
     """True if a provider takes the id and the name of a call back."""
-    if not call.id or not call.name or len(call.name) > _NAME_CHARS:
+    id_, name = call.id, call.name
+    if not id_ or not 0 < len(name) <= _NAME_CHARS:
         return False
-    both = call.name + call.id
+    both = name + id_
     # Nearly always an identifier but for its hyphens; in a large swarm, a pattern takes five times as long to find that.
     return (both.isascii() and both.replace("-", "_").isidentifier()) or _NOT_ALLOWED.search(both) is None
 

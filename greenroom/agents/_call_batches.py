@@ -81,7 +81,7 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
     summary = summarize(call.input)
     agent, incarnation, number = turn.agent, turn.incarnation, turn.round
     began = emit(ToolBegan, agent, incarnation, turn.seq, turn.turn, number, call.id, call.name, summary)
-    home.note_activity(f"{call.name} {summary}".rstrip())
+    home.note_activity(f"{call.name} {summary}" if summary else call.name)
     if progress is not None:
         progress.note_call(call.name, summary)
     state, error, text = KILLED, "", ""
@@ -113,20 +113,18 @@ async def _run_call(call: ToolUseBlock, turn: AgentTurn) -> ToolResultBlock:
         state, error = outcome.state.value, describe(outcome.error)
         raise outcome.reraise or group from None
     finally:
-        seen: Sequence[Image] = ()
+        seen: tuple[Image, ...] = ()
         if home.workspace.images or home.workspace.responses or not home.services.secrets.is_empty:
             text, error, seen = _taken(call, home, text, error)
         size = len(text)
         emit(ToolEnded, agent, incarnation, began, turn.turn, number, call.id, call.name, state, size, error)
-    if state is FAILED:
-        return ToolResultBlock(call.id, text or "(no output)", is_error=True)
-    return ToolResultBlock(call.id, text or "(no output)", images=tuple(seen))
+    return ToolResultBlock(call.id, text or "(no output)", state is FAILED, () if state is FAILED else seen)
 
 
-def _taken(call: ToolUseBlock, home: AgentState, text: str, error: str) -> tuple[str, str, Sequence[Image]]:
+def _taken(call: ToolUseBlock, home: AgentState, text: str, error: str) -> tuple[str, str, tuple[Image, ...]]:
     """Return the texts of a call that has ended, with secrets masked, and the images that it left in the workspace."""
     workspace, secrets = home.workspace, home.services.secrets
-    seen = workspace.images.pop(call.id, ()) if workspace.images else ()
+    seen = tuple(workspace.images.pop(call.id, ()))
     if workspace.responses:
         workspace.responses.pop(call.id, None)
     if secrets:

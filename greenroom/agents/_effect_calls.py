@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from greenroom.agents._effect_tasks import TaskEffects
 from greenroom.agents._state import AgentState
 from greenroom.core import Image
 from greenroom.effects import Effects, drawing_apart
@@ -22,19 +23,29 @@ from greenroom.tools import Tool, ToolContext, ToolError, acts_on_session
 _OF: Final = "tool"
 _OWN: Final = frozenset(("Skill", "ToolSearch", "EnterWorktree", "ExitWorktree"))
 """Tools that change the agent itself."""
+_OF_TASKS: Final = frozenset(("TaskOutput", "TaskStop"))
+"""Tools that act on background tasks, and return what these have printed."""
 
 
-async def call_tool(
+def call_tool(
     call: ToolUseBlock, tool: Tool, values: Mapping[str, Any], context: ToolContext, home: AgentState
-) -> str:
+) -> Awaitable[str]:
     """Run a tool and return its text; in a re-run, return the recorded one.
 
     Raises:
         ToolError: As the tool does.
     """
     effects = home.services.effects
+    if effects is not None and call.name in _OF_TASKS:
+        return _call_about_task(call, tool, values, context, home, effects)
     if effects is None or not is_from_outside(call.name, tool, values):
-        return await tool.call(values, context)
+        return tool.call(values, context)  # the tool's own coroutine: one less that waits for each call
+    return _served_or_recorded(call, tool, values, context, home, effects)
+
+
+async def _served_or_recorded(
+    call: ToolUseBlock, tool: Tool, values: Mapping[str, Any], context: ToolContext, home: AgentState, effects: Effects
+) -> str:
     asked = {"name": call.name, "input": values}
     got = await effects.served(_OF, home.profile.id, call.id, asked)
     if got is not None:
@@ -42,8 +53,27 @@ async def call_tool(
     return await _recorded(call, tool, values, context, home, effects, asked)
 
 
+async def _call_about_task(
+    call: ToolUseBlock, tool: Tool, values: Mapping[str, Any], context: ToolContext, home: AgentState, effects: Effects
+) -> str:
+    """Make a call about a background task, and return its text; in a re-run, the recorded one if it is that of a command or a server."""
+    text = await tool.call(values, context)
+    table = home.services.background
+    task = None if table is None else table.find(str(values.get("task_id") or values.get("shell_id") or ""))
+    if task is None or not (task.info.command or task.info.server):
+        return text
+    asked = {"name": call.name, "input": values}
+    got = await effects.served(_OF, home.profile.id, call.id, asked)
+    if got is not None:
+        return str(got["text"])
+    effects.note(_OF, home.profile.id, call.id, asked, {"text": home.services.secrets.mask(text)})
+    return text
+
+
 def is_from_outside(name: str, tool: Tool, values: Mapping[str, Any]) -> bool:
-    """True if the result of a call comes from outside of the session; a message to another session goes there too."""
+    """True if the result of a call comes from outside of the session; a message to another session, and a list of them, does too."""
+    if name == "ListAgents":
+        return True
     if name == "SendMessage" and str(values.get("to", "")).strip().startswith(OUTSIDE):
         return True
     return not (acts_on_session(tool) or name in _OWN or traits_of(name).kind is ToolKind.SESSION)
@@ -84,6 +114,10 @@ async def _recorded(
             got["cwd"] = str(workspace.cwd)
         if call.id in workspace.ending:
             got["ends"] = True
+        table = home.services.background
+        left = table.left_by(home.profile.id, call.id) if isinstance(table, TaskEffects) else None
+        if left is not None:
+            got["task"] = left
         effects.note(_OF, home.profile.id, call.id, asked, got)
     return text
 
@@ -101,6 +135,9 @@ def _served(got: Mapping[str, Any], call: ToolUseBlock, home: AgentState) -> str
         workspace.cwd = Path(got["cwd"])
     if got.get("ends"):
         workspace.ending.add(call.id)
+    table = home.services.background
+    if "task" in got and isinstance(table, TaskEffects):
+        table.serve(got["task"], home.profile.id, call.id)
     if "error" in got:
         # The record of the run names the class of the error.
         raise type(str(got["error"]), (ToolError,), {})(text)

@@ -76,7 +76,7 @@ def make_request(
     """
     if not (SoundnessCheck() if check is None else check).is_sound(messages):
         messages = repair(messages).messages
-    request = home.template.fill(home.profile, home.grants, home.services, messages)
+    request = home.template.fill(home.profile, home.grants, messages)
     if max_tokens is not None:
         request = attrs.evolve(request, max_tokens=max_tokens)
     return attrs.evolve(request, on_event=None) if check is None else request

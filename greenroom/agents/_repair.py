@@ -17,7 +17,6 @@ import attrs
 from greenroom.agents._blocks import LOST_RESULT, ROLES, acceptable_call, is_acceptable_call
 from greenroom.models import Block, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
-_ID: Final = attrgetter("id")
 _CALL_OF: Final = attrgetter("tool_use_id")
 LOST_BEGINNING: Final = "(The beginning of this conversation is lost.)"
 
@@ -34,7 +33,7 @@ class Repaired:
 
 def faults_of(messages: Sequence[Message]) -> list[str]:
     """Return what a provider would refuse in a conversation at rest, each in one sentence."""
-    return _faults_from(0, messages, set(), [])
+    return _faults_from(0, messages, set(), {})
 
 
 @final
@@ -51,8 +50,8 @@ class SoundnessCheck:
         self._sound: tuple[Message, ...] = ()
         self._taken = {call.id for message in messages for call in message.tool_uses}
         """Ids of all calls that were read or admitted, also of those in messages that the conversation has lost."""
-        self._admitted: list[ToolUseBlock] = []
-        """Calls that were admitted since the last check."""
+        self._admitted: dict[str, ToolUseBlock] = {}
+        """Calls that were admitted since the last check, by their ids."""
         self._said: tuple[Block, ...] = ()
         """The content in which all of them stand, if it has no fault; empty otherwise, and where there are none."""
 
@@ -67,7 +66,7 @@ class SoundnessCheck:
                     content = (*content[:number], block, *content[number + 1 :])
                 else:
                     taken.add(block.id)
-                admitted.append(block)
+                admitted[block.id] = block
             elif _fault_of_words(block) or (isinstance(block, ThinkingBlock) and block is content[-1]):
                 is_simple = False
         self._said = content if is_simple and admitted else ()
@@ -83,16 +82,16 @@ class SoundnessCheck:
     def _is_one_round(self, messages: tuple[Message, ...]) -> bool:
         """Return whether all that is new is the answer that was admitted last, and exactly the results of its calls.
 
-        So it is before nearly every request, and seen at a third of the price of reading the blocks.
+        So it is before nearly every request, and seen at a third of the price of reading the blocks. Roles are not
+        compared: the content that was admitted stands in an answer, and results stand in a message of the user's.
         """
-        sound, said = self._sound, self._said
-        if not said or len(messages) != len(sound) + 2 or not len(sound) % 2 or messages[-3] is not sound[-1]:
+        sound, said, count = self._sound, self._said, len(messages)
+        if not said or count != len(sound) + 2 or not count % 2 or messages[-3] is not sound[-1]:
             return False
-        answer, reply = messages[-2:]
-        if answer.content is not said or answer.role != "assistant" or reply.role != "user":
+        if messages[-2].content is not said:
             return False
         try:
-            return [*map(_CALL_OF, reply.content)] == [*map(_ID, self._admitted)]
+            return [*map(_CALL_OF, messages[-1].content)] == [*self._admitted]
         except AttributeError:  # a block that is not a result
             return False
 
@@ -102,12 +101,14 @@ class SoundnessCheck:
         if has_grown and not _faults_from(len(sound), messages, taken, self._admitted):
             return True
         found = set[str]()  # the ids of messages that are lost do not count
-        is_sound = not _faults_from(0, messages, found, [])
+        is_sound = not _faults_from(0, messages, found, {})
         taken |= found
         return is_sound
 
 
-def _faults_from(first: int, messages: Sequence[Message], seen: set[str], admitted: list[ToolUseBlock]) -> list[str]:
+def _faults_from(
+    first: int, messages: Sequence[Message], seen: set[str], admitted: dict[str, ToolUseBlock]
+) -> list[str]:
     """Return the faults of messages from a number on; those before are sound and at rest.
 
     Args:
@@ -155,7 +156,7 @@ def _read_reply(number: int, message: Message, faults: list[str]) -> list[str]:
 
 
 def _read_answer(
-    number: int, message: Message, seen: set[str], admitted: list[ToolUseBlock], faults: list[str]
+    number: int, message: Message, seen: set[str], admitted: dict[str, ToolUseBlock], faults: list[str]
 ) -> list[str]:
     """Return the ids of the calls of an answer; `faults` gets what is wrong with it.
 
@@ -170,8 +171,8 @@ def _read_answer(
     for block in message.content:
         if isinstance(block, ToolUseBlock):
             ids.append(block.id)
-            if block in admitted:
-                admitted.remove(block)
+            if admitted.get(block.id) == block:
+                del admitted[block.id]
             elif fault := _fault_of_call(block, seen):
                 faults.append(f"message {number}: {fault}")
             seen.add(block.id)

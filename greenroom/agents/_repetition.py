@@ -66,11 +66,6 @@ class Repetition:
     def __init__(self) -> None:
         self._failed: Counter[tuple[str, str, int]] = Counter()
 
-    @property
-    def has_failures(self) -> bool:
-        """True if a call has failed since the last one that succeeded."""
-        return bool(self._failed)
-
     def note(
         self, calls: Sequence[ToolUseBlock], results: Sequence[ToolResultBlock], limits: RepetitionLimits
     ) -> tuple[str, RepeatedCall | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import final
+from typing import Final, final
 
 from greenroom.agents._grants import NOTHING_GRANTED, Grants
 from greenroom.agents._profile import AgentProfile
@@ -11,39 +11,43 @@ from greenroom.agents._services import AgentServices
 from greenroom.models import Message, ModelRequest, ToolSchema
 from greenroom.tools import ToolSet
 
+_BLANK: Final = ModelRequest(())
+
 
 @final
 class RequestTemplate:
-    """Makes the requests of one agent: all that they have in common is said here and nowhere else."""
+    """Makes the requests of one agent: all that they have in common is said here and nowhere else.
+
+    Args:
+        services: The session's.
+    """
 
     __slots__ = ("_grants", "_profile", "_request", "_schemas", "_services", "_tools")
 
-    def __init__(self) -> None:
+    def __init__(self, services: AgentServices) -> None:
+        self._services = services
         self._profile: AgentProfile | None = None
         self._grants: Grants = NOTHING_GRANTED
-        self._services: AgentServices | None = None
-        self._request = ModelRequest(())
+        self._request = _BLANK
         self._tools: ToolSet | None = None
         self._schemas: tuple[ToolSchema, ...] = ()
 
-    def fill(
-        self, profile: AgentProfile, grants: Grants, services: AgentServices, messages: tuple[Message, ...]
-    ) -> ModelRequest:
+    def fill(self, profile: AgentProfile, grants: Grants, messages: tuple[Message, ...]) -> ModelRequest:
         """Return a request whose answer the listeners of the session get as it arrives.
 
         Args:
             profile: The agent's.
             grants: The grants of skills that hold now.
-            services: The session's.
             messages: What the model reads.
         """
-        # Compared by identity: a change of any of them is another object.
-        if profile is not self._profile or grants is not self._grants or services is not self._services:
-            self._request = self._make(profile, grants, services)
-            self._profile, self._grants, self._services = profile, grants, services
+        # Compared by identity: a change of either of them is another object.
+        if profile is not self._profile or grants is not self._grants:
+            self._request = self._make(profile, grants)
+            self._profile, self._grants = profile, grants
         return self._request.with_messages(messages)
 
-    def _make(self, profile: AgentProfile, grants: Grants, services: AgentServices) -> ModelRequest:
+    def _make(self, profile: AgentProfile, grants: Grants) -> ModelRequest:
+        services = self._services
         definition, on_stream = profile.definition, services.listeners.on_stream
         return ModelRequest(
             messages=(),

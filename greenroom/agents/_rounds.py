@@ -73,7 +73,9 @@ EMPTY: Final = "Your answer was empty. Give your answer now, as text; if all is 
 NOT_RUN: Final = "This call was not run: the answer that made it was not complete."
 CUT_SHORT: Final = frozenset((Next.CONTINUE, Next.RESUME))
 """The steps after an answer of which the rest is requested."""
-RUN_CALLS: Final = Next.RUN_CALLS  # once per round: reading a member from its class costs 90 ns before Python 3.12
+# Used once per round: reading a member from its class costs 90 ns before Python 3.12.
+RUN_CALLS: Final = Next.RUN_CALLS
+POST_TOOL_BATCH: Final = HookEvent.POST_TOOL_BATCH
 TOOL_DEFERRED: Final = "tool_deferred"
 """The `stop_reason` of a turn whose only call a hook has put off."""
 TOOL_UNAVAILABLE: Final = "tool_deferred_unavailable"
@@ -218,7 +220,7 @@ class Rounds:
             if turn.unseen is not None:
                 await self._show()
             step = next_after(response)
-            if step in CUT_SHORT:
+            if step is not RUN_CALLS and step in CUT_SHORT:
                 response = await self._ask_for_the_rest(response)
                 step = next_after(response)
             if step is RUN_CALLS:
@@ -365,7 +367,8 @@ class Rounds:
 
     def _keep(self, response: ModelResponse) -> ModelResponse:
         """Append what the model said, as far as it came, and return it as it was appended."""
-        turn, home, conversation = self._turn, self._turn.home, self._turn.conversation
+        turn = self._turn
+        home, conversation = turn.home, turn.conversation
         response = conversation.admit(response)
         if response.content:
             home.note_response(response)
@@ -445,13 +448,11 @@ class Rounds:
         except BaseException:
             turn.conversation.close_open_calls(results)
             raise
-        if turn.hooking.has(HookEvent.POST_TOOL_BATCH):
+        if home.profile.hooks is not None and turn.hooking.has(POST_TOOL_BATCH):
             await self._tell_of_batch(calls, in_order)
         too_often: RepeatedCall | None = None
-        if len(done) < len(calls) or turn.repetition.has_failures:
-            text, too_often = turn.repetition.note(calls, in_order, home.services.settings.repetition)
-            if text:
-                turn.state.remind([text])
+        if len(done) < len(calls) or turn.repetition is not None:
+            too_often = turn.note_failures(calls, in_order)
         is_over = bool(asked_to_end) and len(done) == len(calls)
         if home.services.effects is not None:
             await home.services.effects.wait_edge(turn.agent)
@@ -459,7 +460,8 @@ class Rounds:
             await take_at_edge(turn, in_order)
         else:
             say_results(turn, in_order, is_at_rest=is_over)
-        self._check_results(too_often)
+        if too_often is not None or home.answer_tool is not None:
+            self._check_results(too_often)
         return is_over
 
     def _check_results(self, too_often: RepeatedCall | None) -> None:

@@ -172,13 +172,17 @@ class AgentState:
     """True if the last turn ended with the incarnation, so that the next one has to continue it."""
     answer_tool: AnswerTool | None = attrs.field(init=False)
     """Takes its answer in the form that its definition asks for; None where that is words."""
-    template: RequestTemplate = attrs.field(init=False, factory=RequestTemplate)
+    template: RequestTemplate = attrs.field(init=False)
     """Makes its requests."""
 
     @answer_tool.default
     def _make_answer_tool(self) -> AnswerTool | None:
         schema = self.profile.definition.answer_schema
         return None if schema is None else AnswerTool(schema, lambda: self.profile.id)
+
+    @template.default
+    def _make_template(self) -> RequestTemplate:
+        return RequestTemplate(self.services)
 
     # --- what it is --------------------------------------------------------------------------------------------------
 

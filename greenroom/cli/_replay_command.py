@@ -85,13 +85,13 @@ class ReplayFlags:
     export: Annotated[
         ExportFormat | None,
         _flag(
-            "Print the run as JSON for other programs: `chrome` for Perfetto and chrome://tracing, `otlp` for "
-            "OpenTelemetry, `html` for a browser: one file, which needs no greenroom."
+            "Write the run for other programs: `perfetto` for ui.perfetto.dev, `chrome` for chrome://tracing, `otlp` for "
+            "OpenTelemetry, a request a line, `html` for a browser: one file, which needs no greenroom."
         ),
     ] = None
     content: Annotated[
         Literal["none", "short", "all"] | None,
-        _flag("Words in a file for a browser: `none`, `short` (160 characters of each text; the default), or `all`."),
+        _flag("Words in an export: `none`, `short` (160 characters of each text; the default), or `all`."),
     ] = None
     output: Annotated[
         Path | None, _flag("The file that an export goes to, instead of standard output.", alias="-o")
@@ -108,14 +108,14 @@ class ReplayFlags:
 def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: ReplayFlags = ReplayFlags()) -> int:
     """Show what a run did: its standing, its problems, its time line."""
     asked = attrs.asdict(flags, recurse=False)
-    is_page, port, content = asked.pop("page"), asked.pop("port"), asked.pop("content")
+    is_page, port = asked.pop("page"), asked.pop("port")
     port = checked_port(port, is_page=is_page)
     if is_page:
         return _show_page(run, flags, asked, port)
     if flags.export is ExportFormat.HTML:
-        return _export_html(run, flags, asked)
-    if content is not None:
-        raise UsageError("--content needs --export html; leave out --content, or add --export html")
+        from greenroom.web import write_run_file
+
+        asked["write_html"] = write_run_file
     from greenroom.replay import ReplayOptions, show_replay
 
     return EXIT_SAME if show_replay(ReplayOptions(run=run, **asked)) else EXIT_DIFFERENT
@@ -123,25 +123,10 @@ def replay_command(run: Annotated[str, _flag(_RUN)] = "last", /, *, flags: Repla
 
 def _show_page(run: str, flags: ReplayFlags, asked: dict[str, Any], port: int) -> int:
     _refuse_others(asked, "--page shows", taken={"at", "runs"})
-    if flags.content is not None:
-        raise UsageError("--page cannot be combined with --content; leave out --content")
     from greenroom.replay import problem_facts
     from greenroom.web import show_page
 
     return show_page(run, runs=flags.runs, port=port, place=flags.at or "", find_problems=problem_facts, say=_say)
-
-
-def _export_html(run: str, flags: ReplayFlags, asked: dict[str, Any]) -> int:
-    _refuse_others(asked, "--export html holds", taken={"export", "output", "runs"})
-    from greenroom.replay import problem_facts
-    from greenroom.web import export_html
-
-    if flags.output is None:
-        raise UsageError("--export html needs a file; name one with --output")
-    content = flags.content or "short"
-    said = export_html(run, runs=flags.runs, output=flags.output, content=content, find_problems=problem_facts)
-    _say(said)
-    return EXIT_SAME
 
 
 def _say(text: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import attrs
 from cyclopts import Parameter
 
-from greenroom.reruns import print_rerun, rerun
-from greenroom.swarm import recorded_swarm
+from greenroom.reruns import Program, print_rerun, read_arguments, rerun
 from greenroom.trace import find_run, runs_folder
 
 
@@ -19,7 +19,7 @@ def rerun_command(
     runs: Path | None = None,
     json: Annotated[bool, Parameter(help="Print the result as one JSON object.")] = False,
 ) -> int:
-    """Do a recorded swarm again from its record, with the code of today, and name the first difference.
+    """Do a recorded run again from its record, with the code of today, and name the first difference.
 
     No model is asked, no process is started, and no file is written outside the new run folder. Exit codes: 0 for an equal
     run, 1 for a different one, 2 for a mistake.
@@ -27,11 +27,26 @@ def rerun_command(
     Parameters
     ----------
     run
-        A run folder, the id of a run, or "last"; it was recorded with --record.
+        A run folder, the id of a run, or "last"; a run of `greenroom run` or `greenroom swarm` with --record.
     runs
         The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
     """
     place = runs_folder(runs)
     folder = find_run(run, place).parent
-    program, opening = recorded_swarm(str(folder), place)
+    program, opening = _recorded_program(folder, place)
     return print_rerun(rerun(folder, program, **opening), is_json=json)
+
+
+def _recorded_program(folder: Path, runs: Path) -> tuple[Program, dict[str, Any]]:
+    """Return the program of a recorded run, and the arguments of its session."""
+    arguments = read_arguments(folder)
+    if arguments:
+        from greenroom.cli._run_command import options_of
+        from greenroom.cli._run_flags import read_invocation
+        from greenroom.headless import repeated_run
+
+        flags, prompt, ceiling_s = read_invocation(arguments, folder.name)
+        return repeated_run(attrs.evolve(options_of(flags), prompt=prompt, ceiling_s=ceiling_s))
+    from greenroom.swarm import recorded_swarm
+
+    return recorded_swarm(str(folder), runs)

@@ -35,7 +35,7 @@ from greenroom.cli._run_arguments import (
     with_servers,
     without_hosted,
 )
-from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, setup_of, sources_of
+from greenroom.cli._run_flags import AS_BY_DEFAULT, RunFlags, check_flags, flag, invocation_of, setup_of, sources_of
 from greenroom.cli._run_model import PLAYBOOK, managed_model, model_for
 from greenroom.core import UsageError, calm_collector
 from greenroom.core.validation import read_switch
@@ -110,19 +110,43 @@ def run_command(
     if flags.rewind_files is not None:
         return rewind_command(flags, prompt)
     flags, earlier = as_before(with_last(flags))
-    allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
-    deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
     is_skipped = read_switch(os.environ, SKIP_VARIABLE)
     if is_skipped:
         flags = attrs.evolve(flags, no_session_persistence=True)
     check_flags(flags, keeping_nothing=f"{SKIP_VARIABLE} is on, which" if is_skipped else "--no-session-persistence")
+    options = options_of(flags, earlier=earlier)
+    max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
+    model = (
+        model_for(_model_name(flags), max_usd=max_usd, managed=managed_model(flags.cwd.absolute()))
+        if flags.recorded is None
+        else with_events(read_recorded(flags))
+    )
+    options = attrs.evolve(options, prompt=_prompt_of(flags, prompt))
+    options.open_with.update(
+        model=model,
+        session_id=flags.session_id,
+        resume=Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
+        invocation=invocation_of(flags, options.prompt, options.ceiling_s),
+    )
+    with calm_collector(), noting_log() as notes, _runs_of(flags) as runs:
+        return trio.run(run_headless, options, runs, notes)
+
+
+def options_of(flags: RunFlags, *, earlier: str = "") -> HeadlessOptions:
+    """Return the options of a run, without its prompt, its model and the run that it resumes.
+
+    Args:
+        flags: The flags; see `RunFlags`.
+        earlier: The agent of the run that is resumed; empty for a new run.
+
+    Raises:
+        UsageError: Something in the flags cannot be used.
+    """
+    allow = read_rules("--allowed-tools", flags.allowed_tools or (), Effect.ALLOW)
+    deny = read_rules("--disallowed-tools", flags.disallowed_tools or (), Effect.DENY)
     tools = chosen_tools(flags.tools, stays=flags.input_format == "stream-json")
     given, hosted = settings_of(flags, allow, [*deny, *tool_of(flags.permission_prompt_tool)])
-    max_usd = None if flags.max_budget_usd is None else Decimal(str(flags.max_budget_usd))
     open_with: dict[str, Any] = {
-        "model": model_for(_model_name(flags), max_usd=max_usd, managed=managed_model(flags.cwd.absolute()))
-        if flags.recorded is None
-        else with_events(read_recorded(flags)),
         "main": main_for(flags, earlier=earlier),
         "agents": read_object("--agents", flags.agents),
         "added": flags.add_dir or (),
@@ -136,12 +160,9 @@ def run_command(
         "cwd": flags.cwd,
         "worktree": flags.worktree,
         "setup": setup_of(flags),
-        "session_id": flags.session_id,
-        "resume": Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
     }
-    prompt = _prompt_of(flags, prompt)
-    options = HeadlessOptions(
-        prompt=prompt,
+    return HeadlessOptions(
+        prompt="",
         open_with=open_with,
         output_format=flags.output_format,
         talks=flags.input_format == "stream-json",
@@ -158,8 +179,6 @@ def run_command(
         ceiling_s=read_ceiling(),
         open_page=page_opener(flags.port, is_page=flags.page),
     )
-    with calm_collector(), noting_log() as notes, _runs_of(flags) as runs:
-        return trio.run(run_headless, options, runs, notes)
 
 
 def _prompt_of(flags: RunFlags, argument: str | None) -> str:
@@ -223,8 +242,8 @@ def settings_of(flags: RunFlags, allow: Sequence[str], deny: Sequence[str]) -> t
         given = given | {"slash_commands": False}
     if flags.coordinator:
         given = with_delegation(given, coordinator=True)
-    if flags.record:
-        given = {**given, "record": "effects"}
+    if flags.record is not None:
+        given = {**given, "record": "effects" if flags.record else "off"}
     if flags.sandbox:
         said = given.get("sandbox")
         given = {**given, "sandbox": {**(said if isinstance(said, dict) else {}), "enabled": True}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import attrs
 from cyclopts import Parameter
 
 from greenroom.cli._page_flags import checked_port
-from greenroom.cli._run_arguments import InputFormat
+from greenroom.cli._run_arguments import InputFormat, read_object
 from greenroom.core import UsageError, is_uuid
 from greenroom.headless import OutputFormat, check_approver
 from greenroom.permissions import parse_mode
@@ -138,11 +139,12 @@ class RunFlags:
         bool, flag("Connect only the MCP servers of --mcp-config and --settings; ignore those that files define.")
     ] = False
     record: Annotated[
-        bool,
-        flag(
-            "Keep what models, tools, hooks and people answered in the run folder, so that the run can be done again."
+        bool | None,
+        Parameter(
+            help="Keep what models, tools, hooks and people answered in the run folder, for `greenroom rerun`; by default as the settings say.",
+            negative="--no-record",
         ),
-    ] = False
+    ] = None
     recorded: Annotated[
         str | None, flag("Serve the model's answers from a recorded run: its id, its folder or last. No network.")
     ] = None
@@ -304,3 +306,62 @@ def _check_session(flags: RunFlags, keeping_nothing: str) -> None:
         raise UsageError(f"--session-id must be a lowercase UUID, {example}, got {flags.session_id!r}")
     if flags.resume is not None and not flags.fork_session:
         raise UsageError("--session-id is for a new run: leave out --resume, or add --fork-session")
+
+
+# --- on record --------------------------------------------------------------------------------------------------------
+
+_FOLDERS: Final = frozenset(("cwd", "add_dir", "plugin_dir"))
+_OF_FILES: Final = {"settings": "--settings", "agents": "--agents", "json_schema": "--json-schema"}
+_OF_THE_RUN: Final = frozenset(
+    ("model", "max_budget_usd", "record", "recorded", "runs", "session_id", "resume", "continue_")
+)
+"""Flags that say nothing about what a re-run does."""
+
+
+def invocation_of(flags: RunFlags, prompt: str, ceiling_s: float) -> str:
+    """Return the arguments of a run as text, for its record; what flags read from files is in it.
+
+    Args:
+        flags: The flags.
+        prompt: The first prompt.
+        ceiling_s: Seconds for which agents in the background are awaited.
+    """
+    values: dict[str, Any] = {}
+    for field in attrs.fields(RunFlags):
+        value = getattr(flags, field.name)
+        if field.name in _OF_THE_RUN or (value == field.default and field.name != "cwd"):
+            continue
+        if field.name in _FOLDERS:
+            folders = value if isinstance(value, list) else [value]
+            value = [str(folder.absolute()) for folder in folders]
+        elif field.name in _OF_FILES:
+            value = json.dumps(read_object(_OF_FILES[field.name], value))
+        elif field.name == "mcp_config":
+            value = [json.dumps(read_object("--mcp-config", config)) for config in value]
+        values[field.name] = value
+    return json.dumps({"run": values, "prompt": prompt, "ceiling_s": ceiling_s})
+
+
+def read_invocation(text: str, name: str) -> tuple[RunFlags, str, float]:
+    """Return the flags of a recorded run, its prompt, and the seconds for which it waited for agents in the background.
+
+    Args:
+        text: As `invocation_of` returned it.
+        name: The name of the run, for errors.
+
+    Raises:
+        UsageError: The run cannot be done again from its arguments.
+    """
+    try:
+        told = json.loads(text)
+        values = dict(told["run"])
+        for field in _FOLDERS & values.keys():
+            folders = [Path(folder) for folder in values[field]]
+            values[field] = folders[0] if field == "cwd" else folders
+        flags = RunFlags(**values)
+        prompt, ceiling_s = str(told["prompt"]), float(told["ceiling_s"])
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise UsageError(
+            f"the arguments on the record of {name} do not fit this version ({error}); call greenroom.rerun with a program"
+        ) from None
+    return flags, prompt, ceiling_s

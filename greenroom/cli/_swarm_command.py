@@ -52,8 +52,9 @@ class SwarmFlags:
     durability: Annotated[Durability | None, _flag('What the record survives: "process" (kill -9) or "power".')] = None
     record: Annotated[
         bool | None,
-        _flag(
-            "Keep what models and tools answered in the run folder, for `greenroom rerun`; by default as the settings say."
+        Parameter(
+            help="Keep what models and tools answered in the run folder, for `greenroom rerun`; by default as the settings say.",
+            negative="--no-record",
         ),
     ] = None
     json: Annotated[bool, _flag("Print each event as one JSON object per line.")] = False

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         OwnedIds,
         OwnedNumbers,
         RecordedClock,
+        current_owner,
         drawing_apart,
         plain_clock,
     )
@@ -33,6 +34,7 @@ else:
                 "OwnedIds",
                 "OwnedNumbers",
                 "RecordedClock",
+                "current_owner",
                 "drawing_apart",
                 "plain_clock",
             ),
@@ -56,6 +58,7 @@ __all__ = [
     "PlaceOrder",
     "RecordedClock",
     "Step",
+    "current_owner",
     "drawing_apart",
     "plain_clock",
     "read_effects",

@@ -10,7 +10,6 @@ Must not know: files, models, tools.
 from __future__ import annotations
 
 import json
-import math
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +29,7 @@ PATIENCE_S: Final = 5.0
 TINY_S: Final = 1e-6
 """The smallest step of the clock: a deadline that has passed is handled in the next settling."""
 THREAD_S: Final = 0.002
-"""Seconds, of the machine's clock, between two looks at threads that work."""
+"""Seconds, of the machine's clock, between two looks at threads that work, and at a program that does not end."""
 
 
 @final
@@ -80,6 +79,7 @@ class Conductor:
         self.scope = trio.CancelScope()
         """The scope of the program; cancelled at a difference, and at the end of a cut record."""
         self._is_over = False
+        self._over_s = 0.0
         self._waiting: list[tuple[int, int, trio.Event]] = []
         self._count = 0
 
@@ -108,17 +108,15 @@ class Conductor:
         await trio.sleep_forever()
 
     async def end_of_record(self, difference: Difference) -> None:
-        """End where a killed run was killed; else with a difference, since more was asked for. Never returns."""
+        """Wait for what a killed run did not live to see; else end with a difference, since more was asked for. Never returns."""
         self.note_end_of_record(difference)
         await trio.sleep_forever()
 
-    def note_end_of_record(self, difference: Difference) -> None:
-        """Cancel the program, at the end of the record of a killed run; else because of a difference."""
-        if self.is_cut and self.difference is None:
-            self.was_cut = True
-            self._end("the record ends here")
-        else:
+    def note_end_of_record(self, difference: Difference) -> bool:
+        """Return True if the run was killed, so that what it asked for last waits; else cancel the program because of a difference."""
+        if not self.is_cut:
             self.note(difference)
+        return self.is_cut
 
     def note(self, difference: Difference) -> None:
         """Note a difference, unless there was one before, and cancel the program."""
@@ -128,7 +126,8 @@ class Conductor:
 
     def _end(self, why: str) -> None:
         """Cancel the program; while it ends, nothing is held any more."""
-        self._is_over = True
+        if not self._is_over:
+            self._is_over, self._over_s = True, self._clock.current_time()
         for owner in self._order.owners():
             owner.lift()
         self.scope.cancel(why)
@@ -138,10 +137,8 @@ class Conductor:
         threads = trio.to_thread.current_default_thread_limiter()
         while True:
             await trio.testing.wait_all_tasks_blocked()
-            if threads.borrowed_tokens:
+            if threads.borrowed_tokens or not (self._settle() or self._step()):
                 await trio.testing.wait_all_tasks_blocked(THREAD_S)
-            elif not self._settle():
-                self._step()
 
     def _settle(self) -> bool:
         """Put held messages whose place has come, and wake steps that need not wait; return whether there were any."""
@@ -153,7 +150,8 @@ class Conductor:
             has_moved = owner.open_edges() or has_moved
         return has_moved
 
-    def _step(self) -> None:
+    def _step(self) -> bool:
+        """Do what comes next; return False if there is nothing, because a program that was cancelled does not end."""
         deadline_s = trio.lowlevel.current_statistics().seconds_to_next_deadline
         now_s = self._clock.current_time()
         if self._waiting:
@@ -161,20 +159,16 @@ class Conductor:
             ahead_s = max(0.0, self._time_of(first[0] + 1) - now_s)
             if deadline_s <= ahead_s:
                 self._clock.jump(max(deadline_s, TINY_S))
-                return
+                return True
             self._clock.jump(ahead_s)
             self._waiting.remove(first)
             first[2].set()
-            return
+            return True
         missing = self._missing()
-        if self._is_over and deadline_s < math.inf:
-            limit_s = math.inf
-        elif missing is None:
-            limit_s = (self._times[-1] if self._times else 0.0) + IDLE_S
-        else:
-            limit_s = self._time_of(missing[1].seq) + PATIENCE_S
-        if now_s + deadline_s <= limit_s:
+        if now_s + deadline_s <= self._limit_s(missing):
             self._clock.jump(max(deadline_s, TINY_S))
+        elif self._is_over:
+            return False
         elif self.is_cut:
             self.was_cut = True
             self._end("the record ends here")
@@ -189,6 +183,16 @@ class Conductor:
             )
         else:
             self.note(_absent(*missing))
+        return True
+
+    def _limit_s(self, missing: tuple[OwnerOrder, Step] | None) -> float:
+        """Return until when timers may still lead to something, on the run's clock."""
+        last_s = self._times[-1] if self._times else 0.0
+        if self._is_over:
+            return self._over_s + IDLE_S
+        if missing is not None:
+            return self._time_of(missing[1].seq) + PATIENCE_S
+        return last_s if self.is_cut else last_s + IDLE_S
 
     def _missing(self) -> tuple[OwnerOrder, Step] | None:
         """Return the first recorded step for which a message or a step waits, and its owner."""
@@ -230,11 +234,15 @@ class EffectReplay:
         for effect in record.effects:
             self._left.setdefault((effect.of, effect.agent, effect.key), deque()).append(effect)
 
-    async def served(self, of: str, agent: str, key: str, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    async def served(
+        self, of: str, agent: str, key: str, asked: Mapping[str, Any], *, may_miss: bool = False
+    ) -> Mapping[str, Any] | None:
         """Return the recorded result when its place has come. A difference ends the re-run."""
         left = self._left.get((of, agent, key))
         now = self._as_recorded(json.loads(json.dumps(asked, default=str)))
         what = f"{of} {key}"
+        if not left and may_miss:
+            await trio.sleep_forever()
         if not left:
             detail = "the record has no result for it, and nothing is run in a re-run"
             await self._conductor.end_of_record(

@@ -43,7 +43,7 @@ class RecordedEffect:
     """A recorded effect."""
 
     of: str
-    """The kind: `tool`, `hook` or `answer`."""
+    """The kind: `tool`, `hook`, `answer`, `command` (of a skill), `task` or `server`."""
     agent: str
     key: str
     asked: Mapping[str, Any]
@@ -82,7 +82,7 @@ class EffectLog:
         # The empty line ends one that an earlier process left torn.
         self._put({"v": _VERSION, "seed": head.seed, **head.surroundings}, before="\n")
 
-    async def served(self, of: str, agent: str, key: str, asked: Mapping[str, Any]) -> None:
+    async def served(self, of: str, agent: str, key: str, asked: Mapping[str, Any], *, may_miss: bool = False) -> None:
         """Return None: nothing is served while a run is recorded."""
         return
 

@@ -17,14 +17,17 @@ class Effects(Protocol):
         """True if results come from a record, so that nothing outside may be done."""
         ...
 
-    async def served(self, of: str, agent: str, key: str, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    async def served(
+        self, of: str, agent: str, key: str, asked: Mapping[str, Any], *, may_miss: bool = False
+    ) -> Mapping[str, Any] | None:
         """Return the recorded result, at its recorded place; None if the work is to be done now.
 
         Args:
-            of: The kind of effect: `tool`, `hook` or `answer`.
+            of: The kind of effect: `tool`, `hook`, `answer`, `command` (of a skill), `task` or `server`.
             agent: Id of the agent that wants it.
             key: Its name within the agent, such as the id of a call; a name that is used again counts on.
             asked: The input, as JSON values.
+            may_miss: True for what comes by itself: if the record has no more of it, wait until cancelled.
 
         Cancelled, it is as if the recorded work had been cancelled.
         """

@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Final, final
 
+import trio
+
 from greenroom.actors import CURRENT
 from greenroom.core.ports import Clock
 from greenroom.effects._effect_port import Effects
@@ -61,7 +63,9 @@ class RecordedClock:
         self.bind = inner.bind
 
     def wall(self) -> datetime:
-        """Return the date and time in UTC."""
+        """Return the date and time in UTC; a reading of another thread is not recorded, because such have no order."""
+        if not trio.lowlevel.in_trio_run():
+            return self.inner.wall()
         read_s = self._effects.reading("wall", current_owner(), self.inner.wall().timestamp())
         return datetime.fromtimestamp(read_s, UTC)
 

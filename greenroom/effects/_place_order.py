@@ -14,7 +14,16 @@ import attrs
 import trio
 
 from greenroom.core import CLASS, FIELDS, SEQ, Event, Record, field_names
-from greenroom.mailbox import DeadReason, Delivery, Envelope, Lane, Mailbox, MessageLeased, MessagePut
+from greenroom.mailbox import (
+    DeadReason,
+    Delivery,
+    Envelope,
+    Lane,
+    Mailbox,
+    MailboxStatistics,
+    MessageLeased,
+    MessagePut,
+)
 from greenroom.waiting import ReplySlot
 
 StepKind: TypeAlias = Literal["put", "lease", "request", "end"]
@@ -213,6 +222,19 @@ class OrderedMailbox(Mailbox[Any]):
         else:
             self._unplaced = envelope
             self._own.held.append(Held(label, envelope, super()._admit))
+
+    def statistics(self) -> MailboxStatistics:
+        """Return the current state and counters; held messages count as waiting, so that nobody takes the owner for idle."""
+        found = super().statistics()
+        if self._own is None or not self._own.held:
+            return found
+        held = Counter(held.envelope.lane for held in self._own.held)
+        return attrs.evolve(
+            found,
+            now=found.now + held[Lane.NOW],
+            next=found.next + held[Lane.NEXT],
+            later=found.later + held[Lane.LATER],
+        )
 
     def newest(self, lane: Lane) -> Envelope[Any]:
         """Return the message that was put, or held, last."""

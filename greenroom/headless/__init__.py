@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from greenroom.headless._opening import KEYS, key_source
     from greenroom.headless._printers import OutputFormat
     from greenroom.headless._protocol import rewound
-    from greenroom.headless._runner import HeadlessOptions, run_headless
+    from greenroom.headless._runner import HeadlessOptions, repeated_run, run_headless
     from greenroom.headless._tool_approver import check_approver, tool_of
 else:
     __getattr__, __dir__ = lazy_names(
@@ -17,7 +17,7 @@ else:
             "greenroom.headless._opening": ("KEYS", "key_source"),
             "greenroom.headless._printers": ("OutputFormat",),
             "greenroom.headless._protocol": ("rewound",),
-            "greenroom.headless._runner": ("HeadlessOptions", "run_headless"),
+            "greenroom.headless._runner": ("HeadlessOptions", "repeated_run", "run_headless"),
             "greenroom.headless._tool_approver": ("check_approver", "tool_of"),
         },
     )
@@ -29,6 +29,7 @@ __all__ = [
     "check_approver",
     "key_source",
     "read_ceiling",
+    "repeated_run",
     "rewound",
     "run_headless",
     "tool_of",

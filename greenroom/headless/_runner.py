@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import trio
 
+from greenroom.agents import PermissionQuestion
 from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, WORKTREE_TOOLS
-from greenroom.core import Event, JournalError, UsageError
+from greenroom.core import Event, InternalError, JournalError, UsageError
 from greenroom.core.ports import Ports
 from greenroom.headless._background_wait import CEILING_S
 from greenroom.headless._control import Host
@@ -20,6 +23,7 @@ from greenroom.headless._printers import OutputFormat, Writer, make_printer
 from greenroom.headless._run import HeadlessRun
 from greenroom.headless._tool_approver import STDIO, ToolApprover
 from greenroom.models.recordings import ReplayMismatch
+from greenroom.permissions import Allow, Deny
 from greenroom.session import (
     SCHEDULE_TOOLS,
     AnswerPiece,
@@ -90,7 +94,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
     host = Host(writer, ports) if options.talks else None
     approver = _approver_of(host, options)
     ladder = Ladder(_say)
-    run: _Begun | None = None
+    run: _BegunRun | None = None
     try:
         async with climbing(ladder), trio.open_nursery() as writers, options.open_page(runs) as show_run:
             writers.start_soon(writer.run, name="greenroom output")
@@ -105,7 +109,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
                 ) as session:
                     if isinstance(approver, ToolApprover):
                         approver.open(session.servers, session.permissions.approvals.deadline_s)
-                    run = _begun(session, options, host, ladder, writer, ports, began_s)
+                    run = _make_work(session, options, host, lambda: ladder.exit_code, writer, ports, began_s)
                     notes.name_of = run.events.name_of
                     ladder.stop, ladder.kill = run.work.stop, session.kill
                     if show_run is not None:
@@ -132,22 +136,23 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
 
 
 @attrs.frozen
-class _Begun:
+class _BegunRun:
     """A run whose session is open."""
 
     events: EventPrinter
     work: HeadlessRun
 
 
-def _begun(
+def _make_work(
     session: Session,
     options: HeadlessOptions,
     host: Host | None,
-    ladder: Ladder,
+    exit_code: Callable[[], int | None],
     writer: Writer,
     ports: Ports,
     began_s: float,
-) -> _Begun:
+) -> _BegunRun:
+    """Return the work on an open session, and the printer of its events."""
     has_prompt = bool(options.prompt) or host is not None
     events = EventPrinter(
         session,
@@ -162,14 +167,14 @@ def _begun(
         session,
         events,
         host=host,
-        exit_code=lambda: ladder.exit_code,
+        exit_code=exit_code,
         ceiling_s=options.ceiling_s,
         resumes_cut_turn=options.resumes_cut_turn,
     )
-    return _Begun(events, work)
+    return _BegunRun(events, work)
 
 
-def _exit_code(run: _Begun | None, options: HeadlessOptions) -> int:
+def _exit_code(run: _BegunRun | None, options: HeadlessOptions) -> int:
     """Return the exit code of a run that no signal ended."""
     ending = None if run is None else run.events.ending
     if run is None or ending is None:  # a program that sends no prompt wants nothing
@@ -177,7 +182,7 @@ def _exit_code(run: _Begun | None, options: HeadlessOptions) -> int:
     return NOT_DONE if run.work.abandoned else ending.exit_code
 
 
-def _was_printed(error: BaseException, run: _Begun | None) -> bool:
+def _was_printed(error: BaseException, run: _BegunRun | None) -> bool:
     """Return True if the result of a turn has told of an error."""
     return run is not None and run.events.ending is not None and run.events.ending.error == str(error)
 
@@ -222,7 +227,7 @@ async def _check_work(options: HeadlessOptions, runs: Path, ports: Ports) -> Non
         raise UsageError(f"the last turn of {unfinished.run} was completed; give a prompt to continue with")
 
 
-def _has_work(run: _Begun, session: Session, options: HeadlessOptions) -> bool:
+def _has_work(run: _BegunRun, session: Session, options: HeadlessOptions) -> bool:
     """Print the opening of a run; False if the run ends with it.
 
     Raises:
@@ -273,3 +278,36 @@ def unknown_tools(rules: Sequence[str], tools: Sequence[str]) -> list[str]:
     names = [rule.partition("(")[0].strip() for rule in rules]
     known = {name.lower() for name in tools}
     return [name for name in names if name.lower() not in known and "*" not in name and not name.startswith("mcp__")]
+
+
+# --- doing a run again -------------------------------------------------------------------------------------------------
+
+
+def repeated_run(options: HeadlessOptions) -> tuple[Any, dict[str, Any]]:
+    """Return the program of a headless run and the arguments of its session.
+
+    Raises:
+        UsageError: The prompts of the run came from a program, or it worked in a worktree of its own.
+    """
+    if options.talks:
+        raise UsageError(
+            "the prompts of this run came on standard input (--input-format stream-json), and they are not on record: "
+            "call greenroom.rerun with a program that sends them"
+        )
+    if options.open_with.get("worktree") is not None:
+        raise UsageError("this run worked in a git worktree of its own (--worktree), and a re-run makes none")
+
+    async def program(session: Session) -> None:
+        ports = Ports()
+        run = _make_work(session, options, None, lambda: None, Writer(ports), ports, trio.current_time())
+        with redirect_stderr(io.StringIO()):  # the recorded run has said it already
+            if _has_work(run, session, options):
+                await run.work.work(options.prompt)
+
+    asks = {} if options.approver is None else {"can_use_tool": _ask}
+    return program, {**_leaving_cut_turns(options.open_with), "live": _live_events(options), **asks}
+
+
+async def _ask(question: PermissionQuestion) -> Allow | Deny:
+    """Fail: the answers of a re-run come from its record."""
+    raise InternalError(f"a re-run asks nobody, but {question.tool} was asked about")

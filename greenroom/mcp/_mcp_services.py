@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import attrs
 import trio
 
 from greenroom.core.ports import Ports
+from greenroom.effects import Effects
 from greenroom.mcp._channel_messages import ChannelPush
 from greenroom.mcp._elicitations import Elicit
 from greenroom.mcp._mcp_settings import McpSettings
@@ -47,6 +48,10 @@ class McpServices:
     """Called with a server's name and a message that it pushes."""
     open_peer: OpenPeer | None = None
     """Opens connections; by default with the official SDK, which is imported at the first connection."""
+    effects: Effects | None = None
+    """Records what servers say, or serves it from a record."""
+    mask: Callable[[Any], Any] = lambda values: values
+    """Masks secrets in JSON values for that record."""
 
 
 @final

@@ -25,6 +25,7 @@ from greenroom.mcp._elicitations import Elicitation, ElicitationAnswer
 from greenroom.mcp._entry_parser import BrokenServer
 from greenroom.mcp._mcp_errors import MissingServers, ServerDown
 from greenroom.mcp._mcp_services import Branch, McpServices
+from greenroom.mcp._peer import OpenPeer
 from greenroom.mcp._resources import Library
 from greenroom.mcp._sdk import SdkPeers
 from greenroom.mcp._server import Server, ServerState, has_to_wait, missing, why_missing
@@ -58,15 +59,22 @@ class McpServers:
         """Unusable entries."""
         self._branch = branch
         self._services = services
-        self._open_peer = services.open_peer or SdkPeers(
+        on_push, recorded = services.on_push, None
+        if services.effects is not None:
+            from greenroom.mcp._peer_effects import PeerEffects  # for runs on record alone
+
+            recorded = PeerEffects(services.effects, services.mask, on_push)
+            on_push = recorded.push
+        open_peer: OpenPeer = services.open_peer or SdkPeers(
             cwd=services.cwd,
             programs=services.programs,
             ports=services.ports,
             tokens=services.tokens,
             elicit=None if services.elicit is None else self.ask_person,
             on_elicited=services.on_elicited,
-            on_push=services.on_push,
+            on_push=on_push,
         )
+        self._open_peer = open_peer if recorded is None else recorded.around(open_peer)
         self._keeper = Keeper(services.ports, services.output_folder)
         self._servers: dict[str, Server] = {}
         self._disabled = tuple(disabled)

@@ -33,7 +33,8 @@ class Usage:
     @property
     def total(self) -> int:
         """All tokens of all kinds."""
-        return self.prompt_tokens + self.output_tokens
+        cached = self.cache_creation_input_tokens + self.cache_read_input_tokens
+        return self.input_tokens + self.output_tokens + cached
 
     @property
     def prompt_tokens(self) -> int:

@@ -264,7 +264,11 @@ class ModelResponse:
     @property
     def text(self) -> str:
         """The text blocks, joined."""
-        return "".join([block.text for block in self.content if isinstance(block, TextBlock)])
+        text = ""  # a loop, because most answers have one block, or none of text
+        for block in self.content:
+            if isinstance(block, TextBlock):
+                text += block.text
+        return text
 
     @property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:

@@ -1,12 +1,73 @@
-"""Messages between processes of one user: text over WebSockets, through Unix sockets."""
+"""Links between processes: nodes, references to actors of another node, and text messages between processes of one user."""
 
-from greenroom.remote._letters import Letter, LetterRefusal, LetterRefused, check_listening, open_letterbox, send_letter
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
+
+if TYPE_CHECKING:
+    from greenroom.remote._letters import (
+        Letter,
+        LetterRefusal,
+        LetterRefused,
+        check_listening,
+        open_letterbox,
+        send_letter,
+    )
+    from greenroom.remote.links import (
+        Link,
+        LinkLost,
+        LinkNode,
+        LinkPace,
+        LinkPeer,
+        LinkState,
+        RemoteError,
+        RemoteRef,
+        Unreachable,
+        open_node,
+    )
+    from greenroom.remote.wire import MessageCodec
+else:
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "greenroom.remote._letters": (
+                "Letter",
+                "LetterRefusal",
+                "LetterRefused",
+                "check_listening",
+                "open_letterbox",
+                "send_letter",
+            ),
+            "greenroom.remote.links": (
+                "Link",
+                "LinkLost",
+                "LinkNode",
+                "LinkPace",
+                "LinkPeer",
+                "LinkState",
+                "RemoteError",
+                "RemoteRef",
+                "Unreachable",
+                "open_node",
+            ),
+            "greenroom.remote.wire": ("MessageCodec",),
+        },
+    )
 
 __all__ = [
     "Letter",
     "LetterRefusal",
     "LetterRefused",
+    "Link",
+    "LinkLost",
+    "LinkNode",
+    "LinkPace",
+    "LinkPeer",
+    "LinkState",
+    "MessageCodec",
+    "RemoteError",
+    "RemoteRef",
+    "Unreachable",
     "check_listening",
     "open_letterbox",
+    "open_node",
     "send_letter",
 ]

@@ -20,7 +20,7 @@ from greenroom.replay._first_screen import first_screen
 from greenroom.replay._moment import moment
 from greenroom.replay._pager import print_page, printed
 from greenroom.replay._run_check import checked, compared
-from greenroom.replay._run_export import ExportFormat, exported
+from greenroom.replay._run_export import ExportFormat, WriteHtml, export_run
 from greenroom.replay._run_standing import Standing, StandingWriter, cut_at, standing_of, writer_of
 from greenroom.replay._run_summary import summary
 from greenroom.replay._selection import EventSelection, check_place, seq_at
@@ -62,6 +62,9 @@ class ReplayOptions:
     """The agent whose story is told."""
     export: ExportFormat | None = None
     output: Path | None = None
+    content: str | None = None
+    """The words that an export holds: `none`, `short` or `all`."""
+    write_html: WriteHtml | None = None
     json: bool = False
     runs: Path | None = None
     """The folder of the runs; None for the usual one."""
@@ -81,10 +84,19 @@ def show_replay(options: ReplayOptions) -> bool:
         play_run(options.run, runs=options.runs, at=options.at or "")
         return True
     path = find_journal(options.run, place := runs_folder(options.runs))
+    if options.export is not None:
+        return printed(
+            export_run,
+            path,
+            options.export,
+            options.output,
+            content=options.content or "short",
+            since=options.since,
+            until=options.until or options.at,
+            write_html=options.write_html,
+        )
     writer, whole = writer_of(path), _read(path)
     journal = _until(whole, options.at)
-    if options.export is not None:
-        return printed(exported, journal, options.export, options.output)
     standing = standing_of(whole, journal, without_end=writer.standing)
     is_good = True
     if options.diff is not None:
@@ -127,10 +139,7 @@ def _refuse(options: ReplayOptions) -> None:
         raise UsageError(f"{questions[0]} looks at the whole run; leave out --actor")
     if options.play and options.json:
         raise UsageError("--play shows a screen; leave out --json, or --play")
-    if asked["--export"] and options.json:
-        raise UsageError("--export prints JSON of its own; leave out --json")
-    if options.output is not None and not asked["--export"]:
-        raise UsageError("--output is where an export goes; say --export chrome or --export otlp")
+    _refuse_of_export(options)
     narrowing = {
         "--since": options.since,
         "--until": options.until,
@@ -142,9 +151,30 @@ def _refuse(options: ReplayOptions) -> None:
         if place is not None and not options.play:  # the screen has places of its own
             check_place(place, option=name)
     narrowed = [name for name, value in narrowing.items() if value is not None]
+    if asked["--export"]:
+        narrowed = [name for name in narrowed if name not in {"--since", "--until"}]
     if narrowed and (questions or options.at is not None):
         other = questions[0] if questions else "--at"
         raise UsageError(f"{narrowed[0]} selects events of the whole run; leave out {other}")
+
+
+def _refuse_of_export(options: ReplayOptions) -> None:
+    """Refuse options that an export does not have, or has alone."""
+    if options.export is None:
+        if options.output is not None:
+            raise UsageError("--output is where an export goes; say --export and a format")
+        if options.content is not None:
+            raise UsageError("--content needs --export; leave out --content, or add --export")
+        return
+    if options.json:
+        raise UsageError("--export has a format of its own; leave out --json")
+    if options.at is not None and options.until is not None:
+        raise UsageError("--at and --until are the same place of an export; leave out one of them")
+    if options.export is ExportFormat.HTML:
+        if options.output is None:
+            raise UsageError("--export html needs a file; name one with --output")
+        if options.since is not None:
+            raise UsageError("--export html holds a run from its beginning; leave out --since")
 
 
 def _read(path: Path) -> JournalText:

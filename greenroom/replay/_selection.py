@@ -5,11 +5,12 @@ Must not know: the disk, the terminal.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 import attrs
 
@@ -18,6 +19,9 @@ from greenroom.replay._actor_names import ActorNames
 from greenroom.replay._entry_words import paths_of, worded
 from greenroom.replay._run_problems import ProblemKind, find_problems
 from greenroom.trace import Entry
+
+if TYPE_CHECKING:  # only an export reads by an index
+    from greenroom.trace import RunIndex
 
 END: Final = "end"
 BEFORE_FAILURE: Final = "before-failure"
@@ -55,6 +59,44 @@ def seq_at(place: str, entries: Sequence[Entry], *, option: str) -> int:
     if not 1 <= int(place) <= last:
         raise UsageError(f"{option} {place}: the events of this run have the numbers 1 to {last}")
     return int(place)
+
+
+def count_until(place: str, index: RunIndex, *, option: str = "--until") -> int:
+    """Return how many events had happened at a place, as for `seq_at`, of a run that is not in memory.
+
+    Raises:
+        UsageError: It is no place, or the run has no such place.
+    """
+    if not len(index):
+        raise UsageError(f"{option} {place}: this run has no events yet")
+    if place == END:
+        return len(index)
+    if place == BEFORE_FAILURE:
+        if not index.failures or not index.failures[0]:
+            raise UsageError(f"{option} {BEFORE_FAILURE}: nothing failed in this run")
+        return index.failures[0]
+    t = _time_of(place)
+    if t is not None:
+        if not (count := index.count_at(t)):
+            raise UsageError(f"{option} {place}: the first event of this run is at {index.time_s(0):.3f} s")
+        return count
+    check_place(place, option=option)
+    last = index.seq(len(index) - 1)
+    if not 1 <= int(place) <= last:
+        raise UsageError(f"{option} {place}: the events of this run have the numbers 1 to {last}")
+    return index.count_until(seq=int(place))
+
+
+def count_from(place: str, index: RunIndex, *, option: str) -> int:
+    """Return how many events come before a place.
+
+    Raises:
+        UsageError: It is no place, or the run has no such place.
+    """
+    t = _time_of(place)
+    if t is not None:
+        return index.count_at(math.nextafter(t, -math.inf))
+    return count_until(place, index, option=option) - 1
 
 
 def check_place(place: str, *, option: str) -> None:

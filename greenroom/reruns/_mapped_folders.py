@@ -27,8 +27,9 @@ class FolderMap:
     """
 
     def __init__(self, folders: Sequence[tuple[str, str]]) -> None:
-        self._forward = _replacer([(old, new) for old, new in folders if old and old != new])
-        self._back = _replacer([(new, old) for old, new in folders if old and old != new])
+        pairs = [(old, new) for old, new in folders if old.strip("/") and new.strip("/")]
+        self._forward = _replacer(pairs)
+        self._back = _replacer([(new, old) for old, new in pairs])
         self._messages: dict[int, tuple[Message, Message]] = {}
         """Messages of requests by identity, and their mapped forms: each is mapped once, not with every request."""
 
@@ -61,9 +62,9 @@ class FolderMap:
 
 
 def _replacer(folders: Sequence[tuple[str, str]]) -> Callable[[str], str]:
-    if not folders:
+    if all(old == new for old, new in folders):
         return str
-    names = dict(folders)
+    names = dict(reversed(folders))  # of equal ones, the first
     pattern = re.compile("|".join(rf"{re.escape(old)}(?![\w-]|\.\w)" for old, _ in folders))
     return lambda text: pattern.sub(lambda found: names[found[0]], text)
 

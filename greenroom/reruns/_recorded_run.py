@@ -15,7 +15,7 @@ from greenroom.core import JournalError, UsageError, is_session_id
 from greenroom.effects import EffectRecord, Step, read_effects
 from greenroom.mailbox import MessageLeased, MessagePut
 from greenroom.models.recordings import ModelRecording, read_recording
-from greenroom.session import EVENTS, SessionBegan, SessionEnded
+from greenroom.session import EVENTS, INVOCATION, USER_FOLDER, SessionBegan, SessionEnded
 from greenroom.trace import JOURNAL, Entry, read_journal
 
 
@@ -39,6 +39,8 @@ class RecordedRun:
     effects: EffectRecord
     run_folder: str
     """Where the run folder was when it was recorded."""
+    home: str
+    """The user's folder then; empty if it is not on record."""
     error: str
     """Class and text of the error that its program ended with; empty if there was none."""
     is_cut: bool
@@ -74,6 +76,7 @@ def read_run(folder: Path) -> RecordedRun:
         name=began.session,
         cwd=began.cwd,
         run_folder=effects.head.surroundings.get("run_folder", str(folder)),
+        home=effects.head.surroundings.get(USER_FOLDER, ""),
         error=error_in(journal.entries) or "",
         started=datetime.fromisoformat(journal.header.started),
         paths={
@@ -85,6 +88,15 @@ def read_run(folder: Path) -> RecordedRun:
         effects=effects,
         is_cut=error_in(journal.entries) is None,
     )
+
+
+def read_arguments(folder: Path) -> str:
+    """Return the arguments of the program of a recorded run, as text; empty if they are not on record. It blocks.
+
+    Raises:
+        UsageError: The run has no record of effects.
+    """
+    return read_effects(folder).head.surroundings.get(INVOCATION, "")
 
 
 def error_in(entries: Sequence[Entry]) -> str | None:

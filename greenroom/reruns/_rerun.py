@@ -14,6 +14,7 @@ import trio
 import trio.testing
 
 from greenroom.agents.events import AgentSpoke, ModelBegan
+from greenroom.agents.memory import folder_name
 from greenroom.core import JournalError
 from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.effects import Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder
@@ -103,7 +104,12 @@ class _Rerunner:
         self._runs = runs
         self._cwd = cwd
         self._folders = FolderMap(
-            [(recorded.run_folder, str(self._runs / recorded.name)), (recorded.cwd, str(cwd.resolve()))]
+            [
+                (recorded.run_folder, str(self._runs / recorded.name)),
+                (recorded.cwd, str(cwd.resolve())),
+                (folder_name(recorded.cwd), folder_name(str(cwd.resolve()))),  # of the notes of a project
+                (recorded.home, str(Path.home())),
+            ]
         )
         self._order = PlaceOrder(recorded.steps, request=ModelBegan, end=AgentSpoke)
         self._conductor = Conductor(self._order, recorded.places, clock, is_cut=recorded.is_cut)
@@ -168,12 +174,13 @@ class _Rerunner:
             follow=self._order.follow,
         )
 
-    def _differs(self, mismatch: ReplayMismatch, asked: Mapping[str, Any]) -> None:
+    def _differs(self, mismatch: ReplayMismatch, asked: Mapping[str, Any]) -> bool:
+        """Note a difference; return True if a request is none, because the record ends before it."""
         difference = difference_of(mismatch)
-        if difference.where:
-            self._conductor.note(with_cause(difference, asked))
-        else:
-            self._conductor.note_end_of_record(difference)
+        if not difference.where:
+            return self._conductor.note_end_of_record(difference)
+        self._conductor.note(with_cause(difference, asked))
+        return False
 
     def _left_over(self) -> Difference | None:
         """Return what the record has and the re-run did not ask for."""

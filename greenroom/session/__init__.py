@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from greenroom.session._session import Session
     from greenroom.session.assembly._host_ports import HostArguments
     from greenroom.session.assembly._main_definition import main_of_settings
-    from greenroom.session.assembly._run_replay import RunReplay
+    from greenroom.session.assembly._run_replay import INVOCATION, USER_FOLDER, RunReplay
     from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor
     from greenroom.session.parts._activity import Activity
     from greenroom.session.parts._event_stream import EventStream
@@ -60,7 +60,7 @@ else:
             "greenroom.session._session": ("Session",),
             "greenroom.session.assembly._host_ports": ("HostArguments",),
             "greenroom.session.assembly._main_definition": ("main_of_settings",),
-            "greenroom.session.assembly._run_replay": ("RunReplay",),
+            "greenroom.session.assembly._run_replay": ("INVOCATION", "USER_FOLDER", "RunReplay"),
             "greenroom.session.assembly._session_spec": ("MAIN", "MainFor", "ModelFor"),
             "greenroom.session.parts._activity": ("Activity",),
             "greenroom.session.parts._event_stream": ("EventStream",),
@@ -98,10 +98,12 @@ else:
 __all__ = [
     "EVENTS",
     "FOLDS",
+    "INVOCATION",
     "LIVE_EVENTS",
     "MAIN",
     "SCHEDULE_TOOLS",
     "SETTINGS_NOTICE",
+    "USER_FOLDER",
     "Activity",
     "AgentStatus",
     "AnswerPiece",

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import UsageError
+from greenroom.core import Record, UsageError
 from greenroom.testing._scheduler import Choices, Picks, picker_of, replayed
 from greenroom.testing._search import ReplaySearch, Search, Trail, search_of
 from greenroom.testing._shrink import shrink, trimmed
@@ -65,6 +65,7 @@ class ExplorationFailed(AssertionError):
         runs: Number of schedules, including the failing one.
         shrinks: Number of runs to simplify the list.
         is_repeatable: True if the same choices failed again. If not, something else affects the run.
+        records: What the failing run recorded.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class ExplorationFailed(AssertionError):
         runs: int,
         shrinks: int,
         is_repeatable: bool,
+        records: tuple[Record, ...],
     ) -> None:
         lines = [f"{what} (run {runs} of strategy {strategy}, seed {seed})", f"choices: {list(choices)}"]
         if shrinks:
@@ -94,6 +96,7 @@ class ExplorationFailed(AssertionError):
         self.runs = runs
         self.shrinks = shrinks
         self.is_repeatable = is_repeatable
+        self.records = records
 
 
 def explore(
@@ -174,7 +177,7 @@ class _Tries:
             self._runs += 1
             if run.error is not None:
                 _check_failure(run.error, self._failures)
-                again = _Again(self._scenario, self._rules, self._failures, run.error)
+                again = _Again(self._scenario, self._rules, self._failures, run, run.error)
                 raise again.failed(run, search, seed=seed, runs=self._runs, most=self._shrinks) from again.error
             self._count(run)
             try:
@@ -216,13 +219,14 @@ def _kind(error: BaseException) -> _Kind:
 class _Again:
     """Repeats a failing scenario with other choices."""
 
-    def __init__(self, scenario: Scenario, rules: Rules, failures: Failures, error: BaseException) -> None:
+    def __init__(self, scenario: Scenario, rules: Rules, failures: Failures, run: SimRun, error: BaseException) -> None:
         self._scenario = scenario
         self._rules = rules
         self._failures = failures
         self._kind = _kind(error)
         self.error = error
         """Error of the latest run that failed in the same way."""
+        self._records = run.records
 
     def fails(self, choices: Sequence[int]) -> bool:
         """Return True if the run with these choices fails in the same way."""
@@ -232,7 +236,7 @@ class _Again:
         _check_failure(run.error, self._failures)
         if _kind(run.error) != self._kind:
             return False
-        self.error = run.error
+        self.error, self._records = run.error, run.records
         return True
 
     def failed(self, run: SimRun, search: Search, *, seed: int, runs: int, most: int) -> ExplorationFailed:
@@ -252,6 +256,7 @@ class _Again:
             runs=runs,
             shrinks=shrinks,
             is_repeatable=is_repeatable,
+            records=self._records,
         )
 
 

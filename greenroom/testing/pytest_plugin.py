@@ -4,7 +4,7 @@
     async def test_no_order_loses_money(sim: Sim) -> None: ...
 
 Options: `--greenroom-schedules N` instead of what the marks say, and `--greenroom-replay 0,0,3,1` to run the choices that a
-failure showed.
+failure showed. A failure leaves a run folder in `.greenroom/failures`, which `greenroom replay` opens.
 
     @pytest.mark.reruns("histories/*.run", main=LEAD)
     async def test_the_team_works_as_recorded(recorded_session: Session) -> None: ...
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -157,10 +158,29 @@ def _shown(failed: ExplorationFailed, item: pytest.Function, function: Callable[
         error.add_note(f"to repeat it: {command(item.nodeid, failed.choices)}")
     else:
         error.add_note("the same choices did not fail again: something else affects the run")
+    error.add_note(_kept(failed, item))
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code is not inspect.unwrap(function).__code__:
         traceback = traceback.tb_next
     return error.with_traceback(traceback)
+
+
+def _kept(failed: ExplorationFailed, item: pytest.Item) -> str:
+    """Keep the failed run in a folder; return the line that says how to see it."""
+    from greenroom.testing._kept_failures import keep_failure
+
+    try:
+        folder = keep_failure(
+            item.config.rootpath,
+            item.nodeid,
+            failed.records,
+            choices=failed.choices,
+            seed=failed.seed,
+            strategy=failed.strategy,
+        )
+    except OSError as error:
+        return f"its run could not be kept: {error}"
+    return f"to see it: greenroom replay {shlex.quote(os.path.relpath(folder, item.config.invocation_params.dir))}"
 
 
 def command(nodeid: str, choices: Sequence[int]) -> str:

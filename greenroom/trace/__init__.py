@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from greenroom.trace._diff import Divergence, diff_runs
     from greenroom.trace._durability import Durability
     from greenroom.trace._entries import Entry, UnknownEvent, entries_of
-    from greenroom.trace._export_chrome import chrome_trace
-    from greenroom.trace._export_otlp import otlp_traces
     from greenroom.trace._follow import RunEnding, follow
     from greenroom.trace._growing_file import FileState, GrowingFile
     from greenroom.trace._journal import Journal
@@ -64,8 +62,6 @@ else:
             "greenroom.trace._diff": ("Divergence", "diff_runs"),
             "greenroom.trace._durability": ("Durability",),
             "greenroom.trace._entries": ("Entry", "UnknownEvent", "entries_of"),
-            "greenroom.trace._export_chrome": ("chrome_trace",),
-            "greenroom.trace._export_otlp": ("otlp_traces",),
             "greenroom.trace._follow": ("RunEnding", "follow"),
             "greenroom.trace._growing_file": ("FileState", "GrowingFile"),
             "greenroom.trace._journal": ("Journal",),
@@ -120,7 +116,6 @@ __all__ = [
     "changes",
     "check_inbox",
     "check_journal",
-    "chrome_trace",
     "diff_runs",
     "end_of",
     "entries_of",
@@ -135,7 +130,6 @@ __all__ = [
     "open_journal",
     "open_runtime",
     "open_spans",
-    "otlp_traces",
     "parse_line",
     "prepare_runs_folder",
     "read_end",

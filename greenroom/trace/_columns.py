@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, final
 
@@ -25,8 +25,7 @@ from greenroom.core import Event, field_names
 from greenroom.trace._checks_machines import Machine, machine_of
 from greenroom.trace._entries import Entry, UnknownEvent, plain
 from greenroom.trace._numbering import Numbering
-from greenroom.trace._slices import OPEN
-from greenroom.trace._spans import STEPS, OpenSpans
+from greenroom.trace._spans import OPEN, STEPS, OpenSpans
 from greenroom.trace._world import BEGINS, Fold, SubjectChange, World
 from greenroom.trace._world_changes import WorldChange, patch_of, subject_key
 from greenroom.views import ActorView, MailboxView
@@ -176,13 +175,16 @@ class Columns:
             A head of JSON values: the version, for each table `from`, `rows` and its columns, for each list `from` and its
             items. Then the columns one after another in that order, each beginning at a multiple of 8 bytes.
         """
+        head, body = self.pack_parts(has, max_rows=max_rows)
+        return head, b"".join(body)
+
+    def pack_parts(self, has: Rows, *, max_rows: int = sys.maxsize) -> tuple[dict[str, Any], Iterator[bytes]]:
+        """Return what `pack` does, column by column."""
         tables: dict[str, Any] = {}
-        body: list[bytes] = []
         for name, table in self._tables.items():
             begin = min(has.get(name, 0), len(table))
             end = min(len(table), begin + max_rows)
             tables[name] = {"from": begin, "rows": end - begin, "columns": TABLES[name]}
-            body += (table.packed(column, begin, end) for column in table.columns)
         lists = {
             name: {"from": (begin := has.get(name, 0)), "items": items[begin : begin + max_rows]}
             for name, items in self._lists().items()
@@ -194,7 +196,15 @@ class Columns:
             "tables": tables,
             "lists": lists,
         }
-        return head, b"".join(body)
+        return head, (
+            self._tables[name].packed(column, place["from"], place["from"] + place["rows"])
+            for name, place in tables.items()
+            for column, _ in TABLES[name]
+        )
+
+    def number_of(self, actor: str) -> int:
+        """Return the number of an actor."""
+        return self._actors[actor]
 
     def mail_after(self, actor: str, positions: Sequence[int], count: int) -> Sequence[int]:
         """Return those events of a mailbox, the last ones before a number of events, that followed when it was last without a message.
@@ -401,10 +411,16 @@ class ColumnedWorld:
         """Apply the next event."""
         if self.columns is None:
             self.world.apply(entry)
-            return
+        else:
+            self.apply_noting(entry)
+
+    def apply_noting(self, entry: Entry) -> Sequence[SubjectChange]:
+        """Apply the next event; return what it has changed."""
         changed: list[SubjectChange] = []
         self.world.apply(entry, changed)
-        self.columns.take(WorldChange(entry, changed))
+        if self.columns is not None:
+            self.columns.take(WorldChange(entry, changed))
+        return changed
 
     def copy(self) -> ColumnedWorld:
         """Return an independent copy of the state, without columns."""

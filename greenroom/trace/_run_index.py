@@ -40,6 +40,7 @@ class RunIndex:
 
     Attributes:
         header: The journal's header; None until it was read.
+        classes: The known event classes.
         failures: Positions of the events that report a failure, in order.
         damaged_lines: Number of lines that are not events.
         damage: The first of them, in words; empty if there is none.
@@ -55,9 +56,9 @@ class RunIndex:
     def __init__(self, path: Path, events: Iterable[type[Event]]) -> None:
         self._path = path
         self._file = GrowingFile(path)
-        classes = tuple(events)
-        self._codec = codec_of(classes)
-        self._fails = {each.kind: each.fails for each in classes if each.fails}
+        self.classes: Final = tuple(events)
+        self._codec = codec_of(self.classes)
+        self._fails = {each.kind: each.fails for each in self.classes if each.fails}
         self._places = array("Q")
         self._times = array("d")
         """The latest time up to each event: it never falls, whatever a damaged journal says."""

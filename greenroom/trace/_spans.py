@@ -13,6 +13,8 @@ from greenroom.trace._entries import Entry, UnknownEvent
 
 _BASE: Final = ("actor", "inc", "parent", "at_s")
 """Fields that identify nothing: whose it is, and the wall clock of a gateway's events."""
+OPEN: Final = "open"
+"""The outcome of what has not ended."""
 STEPS: Final = ("new", "begin", "end", "dropped")
 Owner: TypeAlias = tuple[str, int]
 """An incarnation: id and number."""

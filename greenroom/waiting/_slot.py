@@ -28,8 +28,10 @@ class ReplySlot(ParkingSpot):
     """True if an answer would still reach the asker."""
     is_withdrawn: bool = False
     """True if the asker stopped waiting before the slot was settled."""
-    _value: Any = None
-    _error: Exception | None = None
+    value: Any = None
+    """The value with which it was settled, for those who have set `callback` instead of waiting."""
+    error: Exception | None = None
+    """The error with which it was settled."""
 
     @property
     def is_waiting(self) -> bool:
@@ -53,7 +55,7 @@ class ReplySlot(ParkingSpot):
         if not self.is_open:
             return False
         self.is_open = False
-        self._value, self._error = value, error
+        self.value, self.error = value, error
         self.unpark()
         return True
 
@@ -64,6 +66,6 @@ class ReplySlot(ParkingSpot):
             await sleep(prepare(self._forget))
         else:
             await checkpoint()
-        if self._error is not None:
-            raise self._error
-        return self._value
+        if self.error is not None:
+            raise self.error
+        return self.value

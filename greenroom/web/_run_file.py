@@ -1,254 +1,290 @@
 """A run as one file for a browser, to be sent on: the page, its columns, its events in blocks, its conversations.
 
 Rule 1: it loads nothing, and runs nothing but the page's own script: its policy names them by their hashes. Rule 2: the same run gives the
-same bytes. Rule 3: with `none` it holds no field with words and no conversation, with `short` at most 160 characters of each. Secrets of
-known forms, and the values of variables that hold some, are masked and counted.
+same bytes. Rule 3: with `none` it holds no field with words and no conversation, with `short` at most 160 characters of each. Rule 4: memory is
+bounded by the columns: events and conversations go through in blocks, and what is collected is kept compressed.
 """
 
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import html
-import os
-import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
-from greenroom.containment import Secrets
-from greenroom.core import JournalError, UsageError, open_private
+from greenroom.core import JournalError
 from greenroom.core.texts import as_json
-from greenroom.gateway.record import content_fields, events_of, find_journal, is_label
-from greenroom.trace import read_journal, runs_folder
+from greenroom.session import FOLDS
+from greenroom.trace import TRANSCRIPTS, ColumnedWorld, LockState, RunIndex, TimedLines, read_lock
+from greenroom.trace.exports import Content, Redaction, Sink
+from greenroom.views import MailboxView
 from greenroom.web._bundle import bundled
-from greenroom.web._run_findings import FindProblems, problems_in
-from greenroom.web._shown_run import MAX_LINES, ShownRun
+from greenroom.web._run_facts import RunFacts, RunStanding, epoch_s, parsed_line
+from greenroom.web._run_findings import FindProblems, look_for_problems
 
 BLOCK: Final = 5_000
 """Events in one block."""
-SHORT_CHARS: Final = 160
 MAX_LISTED: Final = 50
 """Messages of a lane that are listed."""
-_FORMS: Final = re.compile(
-    r"sk-(?:ant-)?[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b|xox[abprs]-[A-Za-z0-9-]{20,}"
-    r"|\bBearer [A-Za-z0-9._~+/-]{20,}=*|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----[\s\S]*?-----END (?:[A-Z]+ )?PRIVATE KEY-----"
-)
-_NAMES: Final = frozenset({"id", "blocked_by", "returned_by"})
-"""Fields of a folded state that hold ids."""
+MAX_LINES: Final = 200
+"""Lines of a conversation that are read at a time."""
 _LANES: Final = ("now", "next", "later", "leased", "postponed")
+_MARK: Final = b'"items":"patches"'
+"""Stands in the head for what is put there when it is written; in a text of the head its quotes would be escaped."""
+_CHUNK: Final = 3 << 18
+"""Bytes that become Base64 at a time, a multiple of 3."""
 
 
-class Content(StrEnum):
-    """The share of the words of people, models and tools that an export holds."""
-
-    NONE = "none"
-    SHORT = "short"
-    ALL = "all"
-
-
-@final
-class Redaction:
-    """The rules of what a file holds: secrets are masked with stars, and texts are cut or left out.
-
-    Attributes:
-        count: Number of secrets that were masked.
-    """
-
-    def __init__(self, content: Content, environ: Mapping[str, str]) -> None:
-        self._content = content
-        self._secrets = Secrets(environ, has_forms=True)
-        self.count = 0
-
-    def event(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an event's line."""
-        words = content_fields(str(raw.get("ev", "")))
-        return {
-            name: self._field(value, is_words=name in words) for name, value in raw.items() if self._keeps(name, words)
-        }
-
-    def fields(self, values: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Return the fields of a patch or a card; without content, a text is kept only if its name says that it holds no words."""
-        if values is None:
-            return None
-        is_none = self._content is Content.NONE
-        return {
-            name: self._field(value, is_words=True)
-            for name, value in values.items()
-            if not is_none or name in _NAMES or is_label(name) or not _holds_text(value)
-        }
-
-    def value(self, value: Any) -> Any:
-        """Return a JSON value of a conversation."""
-        return self._field(value, is_words=True)
-
-    def _keeps(self, name: str, words: frozenset[str]) -> bool:
-        return self._content is not Content.NONE or name not in words
-
-    def _field(self, value: Any, *, is_words: bool) -> Any:
-        if isinstance(value, str):
-            text = self._masked(value)
-            is_long = is_words and self._content is Content.SHORT and len(text) > SHORT_CHARS
-            return f"{text[: SHORT_CHARS - 1]}…" if is_long else text
-        if isinstance(value, Mapping):
-            return {self._masked(str(name)): self._field(each, is_words=is_words) for name, each in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._field(each, is_words=is_words) for each in value]
-        return value
-
-    def _masked(self, text: str) -> str:
-        masked, count = _FORMS.subn(lambda found: "*" * len(found[0]), text)
-        known = self._secrets.mask(masked)
-        self.count += count + (known != masked)
-        return known
-
-
-def export_html(run: str, *, runs: Path | None, output: Path, content: str, find_problems: FindProblems) -> str:
-    """Write a run as one file, and return what is in it, in words.
+def write_run_file(
+    journal: Path, index: RunIndex, count: int, *, sink: Sink, redaction: Redaction, find_problems: FindProblems
+) -> int:
+    """Write the first events of a run as one file, and return their number.
 
     Args:
-        run: As for `greenroom replay`.
-        runs: The folder of the runs; None for the project's.
-        output: The file; it is written beside and then renamed.
-        content: The words that it holds: `none`, `short` or `all`.
+        journal: The journal.
+        index: Its index.
+        count: Number of events.
+        sink: Takes the parts of the file.
+        redaction: The words that it holds.
         find_problems: What is listed as findings.
 
     Raises:
-        UsageError: The run does not exist, or the folder of the file does not.
-        JournalError: The journal cannot be read.
-        OSError: The file cannot be written.
+        JournalError: The journal cannot be read, or has changed since it was indexed.
     """
-    journal = find_journal(run, runs_folder(runs))
-    if not output.parent.is_dir():
-        raise UsageError(f"cannot write --output {output}: the folder {output.parent} does not exist")
-    if output.exists() and output.samefile(journal):
-        raise UsageError(f"--output {output}: that is the journal itself")
-    wanted = Content(content)
-    redaction = Redaction(wanted, os.environ)
-    shown = ShownRun(journal)
-    try:
-        shown.read_all()
-        parts = b"".join(_file(shown, journal, redaction, wanted, find_problems))
-    finally:
-        shown.close()
-    beside = output.with_name(f".{output.name}.{os.getpid()}.part")
-    try:
-        with os.fdopen(open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-            file.write(parts)
-        beside.replace(output)
-    finally:
-        beside.unlink(missing_ok=True)
-    held = {
-        Content.NONE: "no texts and no conversations",
-        Content.SHORT: f"texts of at most {SHORT_CHARS} characters",
-        Content.ALL: "all texts and conversations",
-    }[wanted]
-    masked = f"; {redaction.count} secrets masked" if redaction.count else ""
-    return f"{output}: {len(shown.index):,} events, {held}{masked}; open it in a browser"
+    for part in _RunFile(journal, index, count, redaction, find_problems).parts():
+        sink(part)
+    return count
 
 
-def _file(
-    shown: ShownRun, journal: Path, redaction: Redaction, content: Content, find_problems: FindProblems
-) -> Iterator[bytes]:
-    script, style = (text.encode() for text in bundled("run"))
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; "
-        "form-action 'none'; require-trusted-types-for 'script'"
-    )
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<title>greenroom run</title>\n<style>'
-    ).encode()
-    yield (
-        style
-        + b"</style>\n</head>\n<body>\n"
-        + b'<div id="app"><p class="loading" role="status">Reading the run...</p></div>\n'
-    )
-    yield b"<noscript>This page needs JavaScript.</noscript>\n"
-    yield _part("columns", _columns(shown, redaction, content))
-    for begin in range(0, len(shown.index), BLOCK):
-        lines = [redaction.event(raw) for raw in shown.index.raw_events(begin, begin + BLOCK)]
-        yield _part(f"events-{begin // BLOCK}", as_json(lines))
-    yield _part("mail", as_json(_mail(shown)))
-    yield _part("findings", as_json({"problems": _problems(journal, redaction, find_problems), "why": ""}))
-    if content is not Content.NONE:
-        for actor in shown.agents():
-            yield _part(f"talk-{actor}", as_json(_talk(shown, actor, redaction)))
-    yield b"<script>" + script + b"</script>\n</body>\n</html>\n"
+@final
+class _Packed:
+    """Content that is kept compressed, until it is written as a part of the page."""
+
+    def __init__(self, level: int = 6) -> None:
+        self._compressor = zlib.compressobj(level, zlib.DEFLATED, 31)
+        self._pieces: list[bytes] = []
+        self.size = 0
+        """Bytes that were added."""
+
+    def add(self, content: bytes) -> None:
+        """Append some bytes."""
+        self.size += len(content)
+        self._pieces.append(self._compressor.compress(content))
+
+    def unpacked(self) -> Iterator[bytes]:
+        """Yield everything that was added, and nothing can be added any more."""
+        unpacker = zlib.decompressobj(31)
+        for piece in self._whole():
+            yield unpacker.decompress(piece)
+        yield unpacker.flush()
+
+    def part(self, name: str) -> Iterator[bytes]:
+        """Yield it as a part of the page."""
+        shown = html.escape(name).encode(errors="replace")  # the id of an agent is whatever the journal says
+        yield b'<script type="text/plain" data-part="' + shown + b'">'
+        left = b""
+        for piece in self._whole():
+            left += piece
+            whole = len(left) // _CHUNK * _CHUNK
+            yield base64.b64encode(left[:whole])
+            left = left[whole:]
+        yield base64.b64encode(left) + b"</script>\n"
+
+    def _whole(self) -> Iterator[bytes]:
+        self._pieces.append(self._compressor.flush())
+        return iter(self._pieces)
 
 
-def _columns(shown: ShownRun, redaction: Redaction, content: Content) -> bytes:
-    head, body = shown.pack({}, max_rows=sys.maxsize)
-    lists = head["lists"]
-    lists["cards"]["items"] = [(number, redaction.fields(card)) for number, card in lists["cards"]["items"]]
-    lists["patches"]["items"] = [
-        (position, (section, subject, redaction.fields(fields)))
-        for position, (section, subject, fields) in lists["patches"]["items"]
-    ]
-    facts = {**shown.facts(), "content": content, "block": BLOCK}
-    words = {name: facts.get(name) or "" for name in ("title", "cwd", "damage")}
-    facts |= dict.fromkeys(words, "") if content is Content.NONE else redaction.fields(words) or {}
-    text = as_json({**head, "run": facts})
-    text += b" " * (-(len(text) + 4) % 8)
-    return len(text).to_bytes(4, "little") + text + body
+@final
+class _List:
+    """A JSON list, kept compressed."""
+
+    def __init__(self, packed: _Packed) -> None:
+        self.packed = packed
+        self._has_any = False
+
+    def add(self, value: Any) -> None:
+        """Append a value."""
+        self.packed.add((b"," if self._has_any else b"[") + as_json(value))
+        self._has_any = True
+
+    def end(self) -> None:
+        """Close the list."""
+        self.packed.add(b"]" if self._has_any else b"[]")
 
 
-def _mail(shown: ShownRun) -> list[Any]:
-    """Return what each mailbox holds from an event on: position, number of the actor, message numbers by lane, accepted, died."""
-    return [
-        (
-            position,
-            actor,
-            {lane: list(getattr(box, lane))[:MAX_LISTED] for lane in _LANES if getattr(box, lane)},
-            box.accepted,
-            box.died,
+@final
+class _RunFile:
+    """The file of one run."""
+
+    def __init__(
+        self, journal: Path, index: RunIndex, count: int, redaction: Redaction, find_problems: FindProblems
+    ) -> None:
+        self._journal = journal
+        self._index = index
+        self._count = count
+        self._redaction = redaction
+        self._find_problems = find_problems
+        self._world = ColumnedWorld(FOLDS, index.classes)
+        self._facts = RunFacts()
+        self._patches, self._mail = _List(_Packed(1)), _List(_Packed())
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the parts of the file in order."""
+        self._fold()
+        script, style = (text.encode() for text in bundled("run"))
+        policy = (
+            f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; "
+            "form-action 'none'; require-trusted-types-for 'script'"
         )
-        for position, actor, box in shown.mailboxes()
-    ]
+        yield (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            '<meta name="color-scheme" content="light dark">\n<title>greenroom run</title>\n<style>'
+        ).encode()
+        yield (
+            style
+            + b"</style>\n</head>\n<body>\n"
+            + b'<div id="app"><p class="loading" role="status">Reading the run...</p></div>\n'
+        )
+        yield b"<noscript>This page needs JavaScript.</noscript>\n"
+        yield from _part("columns", self._columns())
+        for begin in range(0, self._count, BLOCK):
+            yield from _part(f"events-{begin // BLOCK}", _listed(self._events(begin)))
+        yield from self._mail.packed.part("mail")
+        yield from _part("findings", [as_json(self._problems())])
+        if self._redaction.content is not Content.NONE:
+            for actor, name in self._facts.transcripts.items():
+                if name:
+                    yield from _part(f"talk-{self._redaction.labels(actor)}", self._talk(name))
+        yield b"<script>" + script + b"</script>\n</body>\n</html>\n"
+
+    def _fold(self) -> None:
+        """Fold the events, and set aside what is not a table."""
+        columns = self._world.columns
+        assert columns is not None
+        for begin in range(0, self._count, BLOCK):
+            end = min(begin + BLOCK, self._count)
+            entries = self._index.entries(begin, end)
+            if len(entries) != end - begin:
+                raise JournalError(str(self._journal), "the journal was changed while it was read")
+            for position, entry in enumerate(entries, start=begin):
+                self._facts.note(entry)
+                for subject in self._world.apply_noting(entry):
+                    if isinstance(subject.after, MailboxView):
+                        self._mail.add(_mailbox(position, columns.number_of(subject.subject), subject.after))
+            for position, (section, subject_key, fields) in columns.patches:
+                self._patches.add((position, (section, subject_key, self._redaction.fields(fields))))
+            columns.patches.clear()
+        self._mail.end()
+        self._patches.end()
+
+    def _columns(self) -> Iterator[bytes]:
+        """Yield the length of the head, the head, and the tables."""
+        assert self._world.columns is not None
+        head, tables = self._world.columns.pack_parts({})
+        cards = head["lists"]["cards"]
+        cards["items"] = [(number, self._redaction.fields(card)) for number, card in cards["items"]]
+        for names in ("actors", "labels", "kinds"):
+            head["lists"][names]["items"] = self._redaction.labels(head["lists"][names]["items"])
+        head["lists"]["patches"] = {"from": 0, "items": "patches"}
+        before, _, after = as_json({**head, "run": self._about()}).partition(_MARK)
+        before += b'"items":'
+        size = len(before) + self._patches.packed.size + len(after)
+        padding = -(size + 4) % 8
+        yield (size + padding).to_bytes(4, "little") + before
+        yield from self._patches.packed.unpacked()
+        yield after + b" " * padding
+        yield from tables
+
+    def _events(self, begin: int) -> Iterator[Any]:
+        for raw in self._index.raw_events(begin, min(begin + BLOCK, self._count)):
+            yield self._redaction.event(raw)
+
+    def _about(self) -> dict[str, Any]:
+        """Return what there is to say of the whole run."""
+        facts = self._facts.shown(self._index, self._standing(), self._world.world, self._journal)
+        facts |= {"events": self._count, "content": self._redaction.content, "block": BLOCK}
+        words = {name: facts.get(name) or "" for name in ("title", "cwd", "damage")}
+        if self._redaction.content is Content.NONE:
+            return facts | dict.fromkeys(words, "")
+        return facts | (self._redaction.fields(words) or {})
+
+    def _standing(self) -> RunStanding:
+        if self._facts.has_ended:
+            return RunStanding.ENDED
+        is_cut = self._count < len(self._index)
+        is_free = read_lock(self._journal.parent)[0] is LockState.FREE
+        return RunStanding.BROKEN_OFF if is_free and not is_cut else RunStanding.RUNNING
+
+    def _problems(self) -> Mapping[str, Any]:
+        found = look_for_problems(self._index, self._count, self._journal, self._find_problems)
+        texts = [
+            self._redaction.fields({"text": problem["text"]}) or {"text": "(its text is left out)"}
+            for problem in found["problems"]
+        ]
+        return {
+            **found,
+            "problems": [{**problem, **text} for problem, text in zip(found["problems"], texts, strict=True)],
+        }
+
+    def _talk(self, name: str) -> Iterator[bytes]:
+        """Yield the conversation of an agent up to the last event."""
+        try:
+            lines = TimedLines(self._journal.parent / TRANSCRIPTS, name)
+        except JournalError as error:
+            yield as_json({"lines": [], "why": f"the transcript cannot be read: {error.why}"})
+            return
+        try:
+            lines.read_on()
+            count = len(lines)
+            if 0 < self._count < len(self._index):
+                assert self._index.header is not None
+                at_s = epoch_s(self._index.header, self._index.time_s(self._count - 1))
+                count = lines.count_at(at_s + 0.001)  # transcripts round down to milliseconds
+            yield b'{"why":"","lines":'
+            yield from _listed(
+                self._said(parsed_line(line))
+                for begin in range(0, count, MAX_LINES)
+                for line in lines.lines(begin, min(begin + MAX_LINES, count))
+            )
+            yield b"}"
+        finally:
+            lines.close()
+
+    def _said(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        kept = ("timestamp", "origin", "notices", "isCompactSummary", "damaged")
+        message = line.get("message")
+        said: dict[str, Any] = {name: line[name] for name in kept if name in line}
+        if isinstance(message, Mapping):
+            said["message"] = {"role": message.get("role"), "content": self._redaction.value(message.get("content"))}
+        return said
 
 
-def _problems(journal: Path, redaction: Redaction, find_problems: FindProblems) -> Sequence[Mapping[str, Any]]:
-    try:
-        found = problems_in(read_journal(journal, events_of(journal)), journal.parent, find_problems)
-    except JournalError:  # damaged: what is whole was read, and the damage is told
-        return []
-    texts = [redaction.fields({"text": problem["text"]}) or {"text": "(its text is left out)"} for problem in found]
-    return [{**problem, **text} for problem, text in zip(found, texts, strict=True)]
+def _mailbox(position: int, actor: int, box: MailboxView) -> Sequence[Any]:
+    """Return what a mailbox holds from an event on: position, number of the actor, message numbers by lane, accepted, died."""
+    lanes = {lane: list(getattr(box, lane))[:MAX_LISTED] for lane in _LANES if getattr(box, lane)}
+    return position, actor, lanes, box.accepted, box.died
 
 
-def _talk(shown: ShownRun, actor: str, redaction: Redaction) -> dict[str, Any]:
-    lines: list[Any] = []
-    while True:
-        answer = shown.talk(actor, len(lines), 0.0)
-        lines += answer["lines"]
-        if len(answer["lines"]) < MAX_LINES:
-            return {"lines": [_said(line, redaction) for line in lines], "why": answer.get("why", "")}
+def _listed(values: Iterable[Any]) -> Iterator[bytes]:
+    """Yield a JSON list."""
+    has_any = False
+    for value in values:
+        yield (b"," if has_any else b"[") + as_json(value)
+        has_any = True
+    yield b"]" if has_any else b"[]"
 
 
-def _said(line: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
-    kept = ("timestamp", "origin", "notices", "isCompactSummary", "damaged")
-    message = line.get("message")
-    said: dict[str, Any] = {name: line[name] for name in kept if name in line}
-    if isinstance(message, Mapping):
-        said["message"] = {"role": message.get("role"), "content": redaction.value(message.get("content"))}
-    return said
-
-
-def _holds_text(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_holds_text, value.values()))
-    return any(map(_holds_text, value)) if isinstance(value, list | tuple) else isinstance(value, str) and value != ""
-
-
-def _part(name: str, content: bytes) -> bytes:
-    packed = base64.b64encode(gzip.compress(content, 6, mtime=0))
-    shown = html.escape(name).encode(errors="replace")  # the id of an agent is whatever the journal says
-    return b'<script type="text/plain" data-part="' + shown + b'">' + packed + b"</script>\n"
+def _part(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    packed = _Packed()
+    for chunk in chunks:
+        packed.add(chunk)
+    return packed.part(name)
 
 
 def _hash(content: bytes) -> str:

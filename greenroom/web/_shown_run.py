@@ -9,9 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from enum import StrEnum
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -19,8 +17,7 @@ import trio
 
 from greenroom.core import JournalError
 from greenroom.gateway.record import events_of
-from greenroom.models.budgets import Pricing
-from greenroom.session import FOLDS, SessionBegan
+from greenroom.session import FOLDS
 from greenroom.trace import (
     TRANSCRIPTS,
     ColumnedWorld,
@@ -28,15 +25,13 @@ from greenroom.trace import (
     FileState,
     LockState,
     Moments,
-    RunEnding,
     RunIndex,
     TimedLines,
-    changes,
     fold,
-    parse_line,
     read_lock,
 )
 from greenroom.views import MailboxView
+from greenroom.web._run_facts import RunFacts, RunStanding, epoch_s, parsed_line
 
 POLL_S: Final = 0.03
 """Seconds between two looks at a journal without news."""
@@ -50,21 +45,7 @@ MAX_LINES: Final = 200
 """Lines of a transcript in one answer."""
 MAX_TALKS: Final = 8
 """Transcripts that are open at a time."""
-_FACTUAL: Final = ("actor.", "session.", "gateway.", "agent.")
-"""Beginnings of the kinds of events that tell something of the whole run."""
 _LANES: Final = ("now", "next", "later", "leased", "postponed")
-_PRICING: Final = Pricing()
-
-
-class RunStanding(StrEnum):
-    """Whether a run goes on."""
-
-    RUNNING = "running"
-    ENDED = "ended"
-    BROKEN_OFF = "broken off"
-    """Its process ended before the run did."""
-    VANISHED = "vanished"
-    REPLACED = "replaced"
 
 
 @final
@@ -92,14 +73,12 @@ class ShownRun:
             raise JournalError(str(journal), "not a journal: it has no whole header line")
         self._world = ColumnedWorld(FOLDS, events)
         self._moments = Moments(self._entries, self._world)
-        self._transcripts: dict[str, str] = {}
+        self._facts = RunFacts()
         self._talks: dict[str, TimedLines] = {}
-        self._facts: dict[str, Any] = {}
         self._mailings: dict[str, array[int]] = {}
         """Positions of the events of each mailbox."""
         self._looked_for = 0
         """Number of events in which transcripts and facts of the session were looked for."""
-        self._ending = RunEnding()
         self._is_written = True
         self._lock_s = -LOCK_S
         self.news = trio.Event()
@@ -143,56 +122,22 @@ class ShownRun:
             self.news = trio.Event()
         return is_more or is_folded
 
-    def read_all(self) -> None:
-        """Read and fold what there is now. It blocks."""
-        while any(self._advance(MAX_EVENTS)):
-            pass
-        self._is_written = read_lock(self.journal.parent)[0] is not LockState.FREE
-
     def _advance(self, most: int) -> tuple[bool, bool]:
         """Index a block if all that is indexed is folded, then fold some events; return whether there was something for each."""
         is_more = self._moments.folded >= len(self.index) and self.index.grow()
         return is_more, self._moments.fold_on(len(self.index), most=most)
-
-    def agents(self) -> list[str]:
-        """Return the ids of the agents that have a transcript, in order of appearance."""
-        return [actor for actor, name in self._transcripts.items() if name]
-
-    def mailboxes(self) -> Iterator[tuple[int, int, MailboxView]]:
-        """Yield each change of a mailbox: position of the event, number of the actor, what it holds."""
-        assert self._world.columns is not None
-        numbers = {actor: number for number, actor in enumerate(self._world.columns.actors)}
-        entries = (
-            entry
-            for begin in range(0, len(self.index), MAX_EVENTS)
-            for entry in self.index.entries(begin, begin + MAX_EVENTS)
-        )
-        for position, change in enumerate(changes(entries, FOLDS)):
-            for subject in change.subjects:
-                if isinstance(subject.after, MailboxView):
-                    yield position, numbers[subject.subject], subject.after
 
     def _entries(self, begin: int, end: int) -> list[Entry]:
         """Read entries; of those that are read for the first time, note what is told of the whole run."""
         entries = self.index.entries(begin, end)
         if begin == self._looked_for:
             self._looked_for = end
-            self._note_facts(begin, entries)
+            for position, entry in enumerate(entries, start=begin):
+                if entry.kind.startswith("message."):
+                    self._mailings.setdefault(entry.event.actor, array("I")).append(position)
+                else:
+                    self._facts.note(entry)
         return entries
-
-    def _note_facts(self, begin: int, entries: Sequence[Entry]) -> None:
-        for position, entry in enumerate(entries, start=begin):
-            kind = entry.kind
-            if kind.startswith("message."):
-                self._mailings.setdefault(entry.event.actor, array("I")).append(position)
-            elif kind.startswith(_FACTUAL):
-                self._ending.look(kind, entry.event.actor, is_supervised=bool(entry.get("supervisor", "?")))
-                if kind == "agent.defined":
-                    self._transcripts[entry.event.actor] = str(entry["transcript"])
-                elif isinstance(entry.event, SessionBegan):
-                    self._facts = {"cwd": entry["cwd"], "model": entry["model"], "title": entry["title"]}
-                elif kind == "session.titled":
-                    self._facts["title"] = entry["title"]
 
     # --- what is shown ----------------------------------------------------------------------------------------------------
 
@@ -203,27 +148,14 @@ class ShownRun:
             return RunStanding.VANISHED
         if self.index.state is FileState.REPLACED:
             return RunStanding.REPLACED
-        if self._ending.has_ended:
+        if self._facts.has_ended:
             return RunStanding.ENDED
         return RunStanding.RUNNING if self._is_written else RunStanding.BROKEN_OFF
 
     def facts(self) -> dict[str, Any]:
         """Return what there is to say of the whole run."""
-        header = self.index.header
-        assert header is not None
-        return {
-            **self._facts,
-            "run": header.run,
-            "started": header.started,
-            "greenroom": header.greenroom,
-            "standing": self.standing,
-            "events": len(self.index),
-            "share": round(self.index.share, 3),
-            "damage": self.index.damage,
-            "damaged_lines": self.index.damaged_lines,
-            "folder": self.journal.parent.name,
-            "prices": self.prices(),
-        }
+        facts = self._facts.shown(self.index, self.standing, self._world.world, self.journal)
+        return {**facts, "share": round(self.index.share, 3)}
 
     def pack(self, has: Mapping[str, int], *, max_rows: int) -> tuple[dict[str, Any], bytes]:
         """Return the rows that a viewer does not have yet; see `Columns.pack`."""
@@ -287,16 +219,17 @@ class ShownRun:
             begin: The first line; None for the last ones before the time.
             at_s: The moment, in seconds of the journal.
         """
-        name = self._transcripts.get(actor, "")
+        name, header = self._facts.transcripts.get(actor, ""), self.index.header
+        assert header is not None
         try:
             lines = self._lines_of(name)
         except JournalError as error:
             why = f"the transcript cannot be read: {error.why}" if name else "no transcript is kept of this agent"
             return {"lines": [], "count": 0, "at": 0, "from": 0, "why": why}
-        at = lines.count_at(self._epoch_s(at_s) + 0.001)  # transcripts round down to milliseconds
+        at = lines.count_at(epoch_s(header, at_s) + 0.001)  # transcripts round down to milliseconds
         first = max(0, at - MAX_LINES // 2) if begin is None else begin
         return {
-            "lines": [_parsed(line) for line in lines.lines(first, first + MAX_LINES)],
+            "lines": [parsed_line(line) for line in lines.lines(first, first + MAX_LINES)],
             "from": first,
             "at": at,
             "count": len(lines),
@@ -312,24 +245,6 @@ class ShownRun:
         lines.read_on()
         return lines
 
-    def _epoch_s(self, t_s: float) -> float:
-        header = self.index.header
-        assert header is not None
-        try:
-            started = datetime.fromisoformat(header.started or "")
-        except ValueError:
-            return 0.0
-        return (started if started.tzinfo is not None else started.replace(tzinfo=UTC)).timestamp() + t_s
-
-    def prices(self) -> dict[str, tuple[float, ...]]:
-        """Return the dollars for a million tokens of each model that has a price: input, output, cache written, cache read."""
-        models = {view.model for view in self._world.world.section("agents").values()}
-        known = {model: price for model in sorted(models) if (price := _PRICING.price_of(model)) is not None}
-        return {
-            model: tuple(map(float, (price.input, price.output, price.cache_write, price.cache_read)))
-            for model, price in known.items()
-        }
-
 
 async def _walked(walk: Generator[None, None, ColumnedWorld]) -> ColumnedWorld:
     while True:
@@ -339,10 +254,3 @@ async def _walked(walk: Generator[None, None, ColumnedWorld]) -> ColumnedWorld:
         except StopIteration as end:
             state: ColumnedWorld = end.value
             return state
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        return parse_line(line)
-    except ValueError as error:
-        return {"damaged": str(error)}

@@ -43,6 +43,7 @@ MODULES: Final = {
     "greenroom.models": "What a `Model` is made of; see [write a Model](../how-to/write-a-model.md). The other names of this module are "
     "described in [models](../how-to/models.md) and [its settings](model-settings.md).",
     "greenroom.session": "What a session returns: snapshots, handles and receipts.",
+    "greenroom.remote": "Nodes, links and references to actors of another process; see [links](../how-to/links.md).",
     "greenroom.serving": "A server for requests and WebSocket connections; see [one server](../design/serving.md).",
     "greenroom.gateway.channels": "What a channel of your own is made of; see [write a channel](../how-to/write-a-channel.md).",
     "greenroom.tools": "What a tool of your own is made of, and what `ask_user` is asked; see [tools](../how-to/tools.md).",
@@ -103,6 +104,20 @@ DESCRIBED: Final = {
             "Response",
         ),
         *("Secrets", "Server", "ServerStatistics", "Tcp", "UnixSocket", "Upgrade", "open_server"),
+    ),
+    "greenroom.remote": (
+        *(
+            "Link",
+            "LinkLost",
+            "LinkNode",
+            "LinkPace",
+            "LinkPeer",
+            "LinkState",
+            "MessageCodec",
+            "RemoteError",
+            "RemoteRef",
+        ),
+        *("Unreachable", "open_node"),
     ),
     "greenroom.web": ("OpenedPage", "open_page"),
     "greenroom.tools": ("Arg", "Option", "Question", "QuestionAnswers", "QuestionRequest"),

@@ -42,6 +42,7 @@ def test_an_early_message_is_accepted_and_held_until_its_place() -> None:
     assert mailbox.put_nowait("second") is Delivery.ACCEPTED
     assert mailbox.newest(Lane.NEXT).message == "second"
     assert waiting(mailbox) == []
+    assert mailbox.statistics().next == 1
     mailbox.put_nowait(1)
     settle(order)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -159,12 +160,15 @@ def test_a_failure_shows_the_choices_and_the_command_that_repeats_it(sessions: S
             "*found by greenroom in run * of strategy mixed, seed 0*",
             "*choices: [[]0, 1]*",
             "*to repeat it: pytest test_race.py::test_money --greenroom-replay 0,1*",
+            "*to see it: greenroom replay .greenroom/failures/test_race-py-test_money-1*",
         ]
     )
     pytest.LineMatcher(together.failure_of("test_money")).no_fnmatch_line("*_explore.py*")
     again = sessions.run("test_race.py::test_money", "--greenroom-replay", "0,1")
     assert again.ended("race") == ["FAILED"]
-    again.out.fnmatch_lines(["*run 1 of strategy replay([[]0, 1])*"])
+    again.out.fnmatch_lines(["*run 1 of strategy replay([[]0, 1])*", "*failures/test_race-py-test_money-2*"])
+    kept = [sessions.folder / ".greenroom" / "failures" / f"test_race-py-test_money-{number}" for number in (1, 2)]
+    assert [json.loads((each / "choices.json").read_bytes())["choices"] for each in kept] == [[0, 1]] * 2
     assert sessions.run("test_race.py", "--greenroom-replay", "0").ended("race") == ["PASSED"]
 
 

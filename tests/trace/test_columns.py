@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from greenroom.actors import ActorBegan, ActorCreated
 from greenroom.session import EVENTS, FOLDS, SessionBegan
-from greenroom.trace import Entry, World, fold
+from greenroom.trace import Entry, Header, World, fold
 from greenroom.trace._columns import FLAGS, REQUESTS, STATES, Columns
-from greenroom.trace._slices import Slices
 from greenroom.trace._world_changes import Sections, apply_patch, changes
+from greenroom.trace.exports._entry_source import EntryWindow, source_of_entries
+from greenroom.trace.exports._slices import Slices
 from tests.trace.journals import journals
 from tests.trace.scenarios import SCENARIOS, Scenario, run_entries
 from tests.trace.unpacked import Unpacked, sections_of
@@ -126,8 +127,10 @@ def test_the_slices_of_the_columns_are_those_of_the_exports(entries: list[Entry]
         for number, row in enumerate(page.rows["slices"])
     )
 
+    source = source_of_entries(entries, Header(run="r1", greenroom="1", python="3", trio="0"))
+    parts = [step.begun for step in Slices(source).walk(EntryWindow(source)) if step.begun is not None]
     assert drawn == sorted(
-        (part.begin.seq, part.what, part.begin.event.actor, part.outcome, part.end_t) for part in Slices(entries).all
+        (part.begin.seq, part.what, part.begin.event.actor, part.outcome, part.end_t) for part in parts
     )
 
 

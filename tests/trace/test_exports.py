@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from typing import Any, Final
 
 import attrs
-import orjson
 import pytest
 from hypothesis import given
 
@@ -15,53 +13,14 @@ from greenroom.actors import ActorBegan, ActorCreated, TurnBegan, TurnEnded
 from greenroom.agents.events import AgentDefined, ModelBegan, ModelEnded, ToolBegan, ToolEnded
 from greenroom.core import Cause
 from greenroom.session import FOLDS
-from greenroom.trace import Entry, Header, chrome_trace, fold, otlp_traces
+from greenroom.trace import Entry, fold
 from tests.trace.crafted import FLAGS, NEW
+from tests.trace.exporting import HEADER, LASTING, Facts, chrome_object, journal_facts, otlp_lines, spans_of
 from tests.trace.journals import journals
 from tests.trace.planting import Entries, run
 from tests.trace.scenarios import SCENARIOS, Scenario, run_entries, work
 
-HEADER: Final = Header(run="r1", greenroom="1.2", python="3.11.9", trio="0.30", started="2026-11-21T12:00:00+00:00")
 STARTED_NS: Final = 1_795_262_400 * 10**9
-LASTING: Final = ("actor", "turn", "model", "tool")
-
-
-@attrs.frozen
-class Facts:
-    """The records that have to survive an export."""
-
-    lasted: dict[int, tuple[str, str, int]]
-    """Number of each begin to what began, its outcome and how many microseconds it took; of what is open, to the end."""
-    causes: dict[int, int]
-    """Number of each event that is shown, with that of the event that led to it."""
-
-
-def micro(t: float) -> int:
-    return round(t * 1_000_000)
-
-
-def journal_facts(entries: Entries) -> Facts:
-    """Read a journal as naively as can be: an end is the next one with the same fields."""
-    last_t = entries[-1].t if entries else 0.0
-    lasted = {}
-    for place, begin in enumerate(entries):
-        what, _, step = begin.kind.rpartition(".")
-        if what not in LASTING or step != ("new" if what == "actor" else "begin"):
-            continue
-        names = [name for name in ("turn", "round", "call") if begin.get(name) is not None]
-        key = [begin.event.actor, begin.event.inc, *(begin[name] for name in names)]
-        end = next(
-            (
-                entry
-                for entry in entries[place:]
-                if entry.kind == f"{what}.end"
-                and [entry.event.actor, entry.event.inc, *(entry[name] for name in names)] == key
-            ),
-            None,
-        )
-        took = micro(end.t if end else last_t) - micro(begin.t)
-        lasted[begin.seq] = what, end["state"] if end else "open", took
-    return Facts(lasted, {entry.seq: entry.event.parent for entry in entries})
 
 
 def chrome_facts(trace: dict[str, Any]) -> Facts:
@@ -91,14 +50,7 @@ def plain(value: dict[str, Any]) -> Any:
     return one
 
 
-def spans_of(traces: dict[str, Any]) -> list[dict[str, Any]]:
-    [resource] = traces["resourceSpans"]
-    [scope] = resource["scopeSpans"]
-    spans: list[dict[str, Any]] = scope["spans"]
-    return spans
-
-
-def otlp_facts(traces: dict[str, Any]) -> Facts:
+def otlp_facts(traces: list[dict[str, Any]]) -> Facts:
     lasted, causes = {}, {}
     for span in spans_of(traces):
         own = attributes(span)
@@ -110,10 +62,9 @@ def otlp_facts(traces: dict[str, Any]) -> Facts:
     return Facts(lasted, causes)
 
 
-def exported(entries: Entries) -> tuple[dict[str, Any], dict[str, Any]]:
+def exported(entries: Entries) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Export both ways, through the bytes that are written."""
-    chrome, otlp = (json.loads(orjson.dumps(export(entries, HEADER))) for export in (chrome_trace, otlp_traces))
-    return chrome, otlp
+    return chrome_object(entries), otlp_lines(entries)
 
 
 def compare(entries: Entries) -> None:
@@ -159,7 +110,7 @@ def check_chrome(trace: dict[str, Any], meant: Facts, actors: dict[int, str]) ->
     assert between <= arrows.keys()
 
 
-def check_otlp(traces: dict[str, Any], meant: Facts) -> None:
+def check_otlp(traces: list[dict[str, Any]], meant: Facts) -> None:
     """Ids are unique and well-formed, and whatever is named as parent or linked is there."""
     spans = spans_of(traces)
     ids = Counter(span["spanId"] for span in spans)
@@ -203,8 +154,8 @@ def test_real_runs_survive_both_exports(scenario: Scenario) -> None:
 
 
 def test_the_same_journal_gives_the_same_spans() -> None:
-    first, second = (otlp_traces(run_entries(work), HEADER) for _ in range(2))
-    other = otlp_traces(run_entries(work), attrs.evolve(HEADER, run="r2"))
+    first, second = (otlp_lines(run_entries(work)) for _ in range(2))
+    other = otlp_lines(run_entries(work), attrs.evolve(HEADER, run="r2"))
 
     assert first == second
     assert {span["spanId"] for span in spans_of(first)}.isdisjoint(span["spanId"] for span in spans_of(other))
@@ -283,7 +234,7 @@ def test_what_waits_is_a_counter_for_each_lane() -> None:
 AGENT: Final[dict[str, Any]] = {"actor": "a1", "inc": 1, "turn": 1}
 
 
-def span_named(otlp: dict[str, Any], name: str) -> dict[str, Any]:
+def span_named(otlp: list[dict[str, Any]], name: str) -> dict[str, Any]:
     [span] = [span for span in spans_of(otlp) if span["name"] == name]
     return span
 
@@ -352,6 +303,6 @@ def test_only_what_failed_or_took_too_long_is_an_error(
 
 @pytest.mark.parametrize("started", [None, "yesterday"])
 def test_without_a_date_times_count_from_zero(started: str | None) -> None:
-    [span, *_] = spans_of(otlp_traces(agent_run(), attrs.evolve(HEADER, started=started)))
+    [span, *_] = spans_of(otlp_lines(agent_run(), attrs.evolve(HEADER, started=started)))
 
     assert span["startTimeUnixNano"] == "100000000"

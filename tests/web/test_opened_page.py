@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import trio
 import trio.lowlevel
+from trio_websocket import ConnectionClosed, wrap_client_stream
 
 import greenroom as gr
 from greenroom.core import UsageError
 from greenroom.web import OpenedPage, open_page
 from greenroom.web._shown_run import ShownRun
+from tests.trace.unpacked import Unpacked
 from tests.web.plain_requests import get
 from tests.web.recorded_run import RECORDED, RUN, make_run
 
@@ -46,11 +48,17 @@ async def test_a_page_beside_a_session_shows_that_run_alone(tmp_path: Path) -> N
     assert (status, before) == (404, (0, 2))
 
 
+def what_is_open() -> tuple[int, int]:
+    """Return the number of descriptors and of tasks."""
+    return len(list(Path("/proc/self/fd").iterdir())), trio.lowlevel.current_statistics().tasks_living
+
+
+@pytest.mark.promise("V-left")
 async def test_a_page_that_is_cut_at_any_step_leaves_nothing(tmp_path: Path) -> None:
     journal = make_run(tmp_path)
     reached = []
     for steps in range(40):
-        before = trio.lowlevel.current_statistics().tasks_living
+        before = what_is_open()
         ports: list[int] = []
         async with trio.open_nursery() as nursery:
 
@@ -65,7 +73,7 @@ async def test_a_page_that_is_cut_at_any_step_leaves_nothing(tmp_path: Path) -> 
                 await ask(page, f"/data/events?run={RUN}&from=0&to=5")
                 reached.append(steps)
                 await trio.sleep_forever()
-        assert trio.lowlevel.current_statistics().tasks_living == before
+        assert what_is_open() == before
         for port in ports:
             with pytest.raises(OSError, match="all attempts"):
                 await trio.open_tcp_stream("127.0.0.1", port)
@@ -74,6 +82,7 @@ async def test_a_page_that_is_cut_at_any_step_leaves_nothing(tmp_path: Path) -> 
     assert len(reached) < 40
 
 
+@pytest.mark.promise("V-fails")
 async def test_a_page_that_fails_is_logged_and_the_code_around_it_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -91,6 +100,42 @@ async def test_a_page_that_fails_is_logged_and_the_code_around_it_goes_on(
     assert [record.getMessage() for record in caplog.records] == [
         "the page of the run has failed and is closed; the run goes on"
     ]
+
+
+@pytest.mark.promise("V-ends")
+async def test_viewers_get_the_last_rows_before_the_page_is_closed(tmp_path: Path) -> None:
+    journal = make_run(tmp_path, RECORDED[:50])
+    held, codes = Unpacked(), []
+
+    async def view(page: OpenedPage) -> None:
+        port, token = address_of(page)
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        async with stream, trio.open_nursery() as nursery:
+            link = await wrap_client_stream(
+                nursery, stream, f"127.0.0.1:{port}", "/live", subprotocols=["greenroom.page.1", token]
+            )
+            await link.send_message(json.dumps({"run": RUN, "has": {}}))
+            try:
+                while True:
+                    message = await link.get_message()
+                    assert isinstance(message, bytes)
+                    length = int.from_bytes(message[:4], "little")
+                    held.add(json.loads(message[4 : 4 + length]), message[4 + length :])
+            except ConnectionClosed as closed:
+                codes.append(closed.reason and closed.reason.code)
+            nursery.cancel_scope.cancel()
+
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            async with open_page(journal) as page:
+                nursery.start_soon(view, page)
+                while not page.viewers:
+                    await trio.lowlevel.checkpoint()
+                with journal.open("ab") as file:
+                    file.write(b"".join(RECORDED[50:]))
+
+    assert [row["seq"] for row in held.rows["events"]] == list(range(1, len(RECORDED)))
+    assert codes == [1001]
 
 
 async def test_what_is_not_a_run_is_told(tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def test_the_address_of_a_run_goes_to_standard_error_and_its_page_goes_with_it(p
         trio.run(read_runs, url)
 
 
+@pytest.mark.promise("V-viewer", "V-ends")
 def test_a_swarm_with_viewers_reports_as_one_without_and_they_see_its_end(tmp_path: Path) -> None:
     repo = make_small_repo(tmp_path / "small")
     environ = {**os.environ, "GREENROOM_RUNS": str(tmp_path / "plain")}
@@ -162,6 +163,7 @@ def test_a_port_that_cannot_be_had_is_told_before_anything_begins(
     assert "--port must be between 0 and 65535, got 70000" in capsys.readouterr().err
 
 
+@pytest.mark.promise("V-port")
 def test_a_port_in_use_is_one_line_and_leaves_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -95,6 +95,7 @@ async def status_of(page: OpenedPage, sent: bytes) -> int:
     return int(answer.split()[1]) if answer else 0
 
 
+@pytest.mark.promise("V-host")
 async def test_only_exact_hosts_and_origins_get_data_or_rows(tmp_path: Path) -> None:
     async with open_recorded_page(make_run(tmp_path)) as page:
         port, token = address_of(page)
@@ -141,6 +142,7 @@ def descriptors_and_tasks() -> tuple[int, int]:
     return len(list(Path("/proc/self/fd").iterdir())), trio.lowlevel.current_statistics().tasks_living
 
 
+@pytest.mark.promise("V-viewer")
 async def test_bad_connections_disturb_no_viewer_and_leave_nothing(tmp_path: Path) -> None:
     journal = make_run(tmp_path, RECORDED[:50])
     before = descriptors_and_tasks()
@@ -178,6 +180,7 @@ async def test_bad_connections_disturb_no_viewer_and_leave_nothing(tmp_path: Pat
     assert descriptors_and_tasks() == before
 
 
+@pytest.mark.promise("V-reads")
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 async def test_nothing_but_reading_is_answered(tmp_path: Path, method: str) -> None:
     async with open_recorded_page(make_run(tmp_path)) as page:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import html
+import io
 import json
 import os
 import re
@@ -16,10 +18,11 @@ import pytest
 
 from greenroom.core import UsageError, field_names, words_of
 from greenroom.gateway.record import EVENTS, content_fields
-from greenroom.replay import problem_facts
+from greenroom.replay import ExportFormat
+from greenroom.replay._run_export import export_run
 from greenroom.trace import Codec, Header
 from greenroom.web._bundle import bundled
-from greenroom.web._run_file import export_html
+from greenroom.web._run_file import write_run_file
 from tests.web.browser import BrowserPage
 from tests.web.recorded_run import RECORDED, make_run, transcript_line
 
@@ -41,10 +44,10 @@ VIEWS: Final = ("timeline", "talk", "board", "mail", "findings", "why", "tokens"
 
 def export(journal: Path, output: Path, content: str = "short") -> tuple[str, bytes]:
     """Write a run as a file; return what is said of it, and what can be read in it."""
-    said = export_html(
-        str(journal), runs=journal.parents[1], output=output, content=content, find_problems=problem_facts
-    )
-    return said, readable(output.read_bytes())
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        export_run(journal, ExportFormat.HTML, output, content=content, write_html=write_run_file)
+    return out.getvalue(), readable(output.read_bytes())
 
 
 def readable(content: bytes) -> bytes:
@@ -72,6 +75,7 @@ def run_with(folder: Path, lines: list[bytes], text: str) -> Path:
     return journal
 
 
+@pytest.mark.promise("V-content")
 @pytest.mark.parametrize(("content", "is_there"), [("none", False), ("short", True), ("all", True)])
 def test_words_are_in_the_file_only_if_they_were_asked_for(tmp_path: Path, content: str, is_there: bool) -> None:
     lines = [RECORDED[0], *map(with_needle, RECORDED[1:])]
@@ -84,6 +88,7 @@ def test_words_are_in_the_file_only_if_they_were_asked_for(tmp_path: Path, conte
     assert ("no texts" in said) == (not is_there)
 
 
+@pytest.mark.promise("V-content")
 def test_every_kind_of_event_is_without_its_words_in_a_file_without_content(tmp_path: Path) -> None:
     """Each kind that there is, not only those of a recorded run."""
     lines = [with_needle(json.dumps({"seq": 1, "t": 0.0, "ev": each.kind}).encode()) for each in EVENTS]
@@ -105,6 +110,7 @@ def test_long_texts_are_cut_in_a_short_file(tmp_path: Path) -> None:
     assert NEEDLE.encode() in export(journal, tmp_path / "run.html", "all")[1]
 
 
+@pytest.mark.promise("V-masked")
 def test_secrets_are_masked_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_TOKEN", "abcd-1234-efgh")
     secrets = (*KEYS, "abcd-1234-efgh")

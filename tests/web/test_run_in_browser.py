@@ -156,6 +156,35 @@ async def test_a_run_that_is_cut_and_resumed_goes_on_in_the_same_page(page: Brow
 
 
 @more
+async def test_a_view_that_is_shown_again_is_scrolled_as_it_was_left(page: BrowserPage, tmp_path: Path) -> None:
+    journal = make_run(tmp_path)
+    scrolled = "document.querySelector('.stage .list, .stage .sequence').scrollTop"
+    async with open_recorded_page(journal) as served:
+        await page.size(1280, 400)
+        await open_at(page, served.url, "&at=200&view=search")
+        await page.wait(f"{scrolled} > 0 && document.querySelector('.step[aria-current]')")
+        left = await page.evaluate(scrolled)
+        await page.press("8", "8")
+        await page.wait(f"document.querySelector('.stage .sequence') && {scrolled} > 0")
+        await page.press("9", "9")
+        await page.wait(f"document.querySelector('.stage .list') && {scrolled} === {left}")
+        await page.wait("document.querySelector('.step[aria-current]')")
+
+
+@more
+async def test_the_search_is_there_where_there_is_little_room(page: BrowserPage, tmp_path: Path) -> None:
+    journal = make_run(tmp_path)
+    async with open_recorded_page(journal) as served:
+        await page.size(360, 740)
+        await open_at(page, served.url)
+        await page.press("/", "/")
+        await page.wait("document.activeElement.type === 'search' && document.activeElement.checkVisibility()")
+        await page.send("Input.insertText", text="kind:child.restarted")
+        await page.wait("document.querySelectorAll('.step').length === 1")
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@more
 @pytest.mark.parametrize("width", [360, 1200, 2560])
 async def test_nothing_is_cut_at_any_width(page: BrowserPage, tmp_path: Path, width: int) -> None:
     journal = make_run(tmp_path)

@@ -91,6 +91,7 @@ async def receive_events(socket: WebSocketConnection, held: Unpacked, count: int
     return run
 
 
+@pytest.mark.promise("V-rows")
 async def test_all_rows_come_over_the_connection_and_are_those_of_the_journal(tmp_path: Path) -> None:
     journal = make_run(tmp_path)
     entries = read_journal(journal, EVENTS).entries
@@ -103,6 +104,7 @@ async def test_all_rows_come_over_the_connection_and_are_those_of_the_journal(tm
         assert token_of(page) not in page.url.partition("#")[0]
 
 
+@pytest.mark.promise("V-rows")
 async def test_a_run_that_grows_goes_on_in_the_same_connection_and_another_takes_up_where_it_was_cut(
     tmp_path: Path,
 ) -> None:
@@ -136,6 +138,7 @@ async def test_a_run_without_an_end_whose_writer_is_gone_is_told_to_be_broken_of
                 pass
 
 
+@pytest.mark.promise("V-moment")
 async def test_data_is_that_of_the_fold_and_of_the_lines(tmp_path: Path) -> None:
     journal = make_run(tmp_path)
     entries = read_journal(journal, EVENTS).entries
@@ -159,9 +162,16 @@ async def test_data_is_that_of_the_fold_and_of_the_lines(tmp_path: Path) -> None
     assert {"failed", "restarted"} <= {problem["kind"] for problem in found["problems"]}
 
 
+@pytest.mark.promise("V-token")
 async def test_without_the_right_token_there_is_no_data_and_no_connection(tmp_path: Path) -> None:
     async with open_recorded_page(make_run(tmp_path)) as page:
         right = token_of(page)
+        assert len(right) >= 22  # 128 bits
+        async with open_recorded_page(tmp_path / RUN / "journal.jsonl") as other:
+            assert token_of(other) != right
+        assert len(right) >= 22  # 128 bits
+        async with open_recorded_page(tmp_path / RUN / "journal.jsonl") as other:
+            assert token_of(other) != right
         for wrong in ("", right[:-1] + ("A" if right[-1] != "A" else "B")):
             assert (await ask(page, f"events?run={RUN}", token=wrong))[0] == 401
             upgrade = (
@@ -172,10 +182,16 @@ async def test_without_the_right_token_there_is_no_data_and_no_connection(tmp_pa
                 "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
                 f"Sec-WebSocket-Protocol: {PROTOCOL}, {wrong or 'none'}",
             )
-            assert (await get(port_of(page), "/live", *upgrade))[0] == 403
+            with trio.fail_after(20):
+                assert (await get(port_of(page), "/live", *upgrade))[0] == 403
+        for name in ("moment", "mailbox", "talk", "runs", "findings", "search"):
+            assert (await ask(page, f"{name}?run={RUN}", token=""))[0] == 401
+        for name in ("moment", "mailbox", "talk", "runs", "findings", "search"):
+            assert (await ask(page, f"{name}?run={RUN}", token=""))[0] == 401
         assert (await ask(page, f"events?run={RUN}"))[0] == 200
 
 
+@pytest.mark.promise("V-runs")
 @pytest.mark.parametrize("name", STRANGE)
 async def test_only_listed_runs_are_found(tmp_path: Path, name: str) -> None:
     async with open_recorded_page(make_run(tmp_path / "runs")) as page:
@@ -194,6 +210,7 @@ async def test_a_connection_that_begins_wrong_is_closed_and_the_next_is_served(t
         assert (await ask(page, "runs"))[0] == 200
 
 
+@pytest.mark.promise("V-reads")
 async def test_a_viewer_that_says_more_than_its_greeting_is_closed_and_nothing_is_written(tmp_path: Path) -> None:
     journal = make_run(tmp_path)
     before = files_in(tmp_path)
@@ -244,7 +261,6 @@ async def test_a_run_that_is_removed_or_cut_while_it_is_shown_is_told_and_the_ne
         assert (await ask(page, "runs"))[0] == 200
 
 
-@pytest.mark.usefixtures("autojump_clock")
 async def test_all_rows_of_lists_come_if_they_are_more_than_the_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,7 +268,8 @@ async def test_all_rows_of_lists_come_if_they_are_more_than_the_events(
     monkeypatch.setattr(_run_page, "MAX_ROWS", 50)
     journal = make_run(tmp_path, RECORDED[:101])
     shown = ShownRun(journal)
-    shown.read_all()
+    while shown.step():
+        pass
     assert shown._world.columns is not None
     cards = shown._world.columns.cards
     cards += cards * 30
@@ -265,7 +282,7 @@ async def test_all_rows_of_lists_come_if_they_are_more_than_the_events(
 
     connection: Any = SimpleNamespace(send=send)
     with trio.move_on_after(5):
-        await _run_page._send_rows(connection, shown, {})
+        await _run_page._send_rows(connection, shown, {}, is_over=lambda: True)
     shown.close()
 
     assert len(sent) == len(cards) > 101

@@ -17,9 +17,11 @@ from tools.mutants.gateway_runs import GATEWAY_RUNS
 from tools.mutants.gateway_sessions import GATEWAY_SESSIONS
 from tools.mutants.gateway_trust import GATEWAY_TRUST
 from tools.mutants.gateway_whole import GATEWAY_WHOLE
+from tools.mutants.links import LINKS
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
+from tools.mutants.run_pages import RUN_PAGES
 from tools.mutants.serving import SERVING
 from tools.mutants.surveys import SURVEYS
 from tools.mutants.swarm_views import SWARM_VIEWS
@@ -38,9 +40,11 @@ MUTANTS: Final = (
     *GATEWAY_SESSIONS,
     *GATEWAY_TRUST,
     *GATEWAY_WHOLE,
+    *LINKS,
     *MONITORS,
     *RECOVERY,
     *RESUMPTION,
+    *RUN_PAGES,
     *SERVING,
     *SWARM_VIEWS,
     *SURVEYS,

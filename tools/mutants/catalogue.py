@@ -489,7 +489,7 @@ MUTANTS: Final = (
     Mutant(
         "an export without durations",
         ("I-48",),
-        "greenroom.trace._export_chrome",
+        "greenroom.trace.exports._export_chrome",
         '"dur": max(0, _us(piece.end_t) - ts),',
         '"dur": 0,',
     ),

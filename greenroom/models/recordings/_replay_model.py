@@ -94,7 +94,8 @@ class RecordedModel:
         normalize: Applied to both requests before they are compared, for parts that may differ: dates, folders, ids.
         pace: Awaited before the end of an answer, with the number of the journal's last event before it; by default answers
             come at once.
-        on_mismatch: Called with the first difference and the request as plain values, in the step in which it is found.
+        on_mismatch: Called with the first difference and the request as plain values, in the step in which it is found. If it
+            returns True, the request is no failure, and waits until it is cancelled.
     """
 
     def __init__(
@@ -157,7 +158,8 @@ class RecordedModel:
         """Answer from the recording; a difference is raised by the first read."""
         return AnswerStream(_RecordedSource(self._take, request, self._name, self._pace))
 
-    def _take(self, request: ModelRequest) -> RecordedExchange:
+    def _take(self, request: ModelRequest) -> RecordedExchange | None:
+        """Return the exchange of a request; None if it is to wait."""
         if self._mismatch is not None:
             raise self._mismatch.again()
         self._asked[request.agent] = number = self._asked.get(request.agent, 0) + 1
@@ -166,10 +168,11 @@ class RecordedModel:
         difference = self._difference(track[0], asked) if track else None
         if track and difference is None:
             return track.popleft()
-        self._mismatch = _mismatch(request.agent, number, difference, asked)
-        if self._on_mismatch is not None:
-            self._on_mismatch(self._mismatch, asked)
-        raise self._mismatch.again()
+        mismatch = _mismatch(request.agent, number, difference, asked)
+        if self._on_mismatch is not None and self._on_mismatch(mismatch, asked) is True:
+            return None
+        self._mismatch = mismatch
+        raise mismatch.again()
 
     def _track(self, request: ModelRequest, asked: JsonObject) -> deque[RecordedExchange] | None:
         """Return the remaining exchanges of the agent whose place this one takes."""
@@ -255,7 +258,7 @@ class _RecordedSource:
 
     def __init__(
         self,
-        take: Callable[[ModelRequest], RecordedExchange],
+        take: Callable[[ModelRequest], RecordedExchange | None],
         request: ModelRequest,
         model: str,
         pace: Callable[[int], Awaitable[object]] | None,
@@ -277,7 +280,7 @@ class _RecordedSource:
         """Return the whole answer at once if it was complete at the first attempt."""
         if self._exchange is not None:
             return False
-        exchange = self._begin()
+        exchange = await self._begin()
         await trio.lowlevel.checkpoint()
         if exchange.end != "complete" or len(self._contents) > 1:
             return False
@@ -286,7 +289,7 @@ class _RecordedSource:
         return True
 
     async def next_delta(self) -> Delta | None:
-        exchange = self._exchange or self._begin()
+        exchange = self._exchange or await self._begin()
         await trio.lowlevel.checkpoint()
         if self._at < len(exchange.said):
             said = exchange.said[self._at]
@@ -308,8 +311,11 @@ class _RecordedSource:
         if self._pace is not None:
             await self._pace(exchange.at)
 
-    def _begin(self) -> RecordedExchange:
-        self._exchange = exchange = self._take(self._request)
+    async def _begin(self) -> RecordedExchange:
+        exchange = self._take(self._request)
+        if exchange is None:
+            await trio.sleep_forever()
+        self._exchange = exchange
         if exchange.response is not None:
             self._final = response_of(exchange.response)
         void = [said["void"] for said in exchange.said if said["type"] == "restarted"]

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal, final
 
 import attrs
 
-from greenroom.core import UsageError
 from greenroom.core.ports import Ports, SystemClock
 from greenroom.effects import (
     EFFECTS_FILE,
@@ -24,7 +23,7 @@ from greenroom.effects import (
     plain_clock,
 )
 from greenroom.mailbox import Mailbox
-from greenroom.session.assembly._run_replay import FORKED, GIT, RUN_FOLDER
+from greenroom.session.assembly._run_replay import FORKED, GIT, INVOCATION, RUN_FOLDER, USER_FOLDER
 from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.trace import Journal
@@ -63,15 +62,9 @@ def recorded_part(settings: SessionSettings) -> Literal["off", "model", "effects
 
 
 def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
-    """Return the effects of a session, and the ports with which its ids come out the same when it is done again.
-
-    Raises:
-        UsageError: The session is to be done again, and has MCP servers.
-    """
+    """Return the effects of a session, and the ports with which its ids come out the same when it is done again."""
     replay = plan.spec.host.replay
     if replay is not None:
-        if plan.servers.configs:
-            raise UsageError("cannot do a session with MCP servers again: the tools of its servers are not on record")
         journal.recorder.listen(replay.follow)
         owned = _owned(ports, replay.seed, replay.effects)
         return RunEffects(port=replay.effects, ports=owned, make_mailbox=replay.make_mailbox)
@@ -79,7 +72,9 @@ def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
         return RunEffects(port=None, ports=ports)
     seed = f"{ports.ids.bits(_SEED_BITS):032x}"
     write = partial(journal.write_before, Path(EFFECTS_FILE))
-    surroundings = {GIT: plan.git, RUN_FOLDER: str(journal.folder)}
+    surroundings = {GIT: plan.git, RUN_FOLDER: str(journal.folder), USER_FOLDER: str(Path.home())}
+    if plan.spec.host.invocation:
+        surroundings[INVOCATION] = plan.spec.host.invocation
     if plan.run.earlier is not None and not plan.run.is_resumed:
         surroundings[FORKED] = plan.run.earlier.name
     log = EffectLog(write, lambda: journal.recorder.seq, EffectHead(seed=seed, surroundings=surroundings))

@@ -68,6 +68,8 @@ class HostArguments(TypedDict, total=False):
     """True if text with the form of a key or a password is masked in the results of tools, whatever files it comes from."""
     files: Mapping[str, bytes]
     """Files of the program for the run folder, by name: they are there before anything is recorded."""
+    invocation: str
+    """The arguments that the program was started with, as text: kept in the record of effects, so that it can be started again."""
     replay: RunReplay | None
     """The record that the session is done again from; `greenroom.rerun` makes it."""
 
@@ -90,6 +92,7 @@ class Hosted:
     masks_forms: bool = False
     files: Mapping[str, bytes] = attrs.field(factory=dict)
     turn_place: Callable[[], AbstractAsyncContextManager[object]] | None = None
+    invocation: str = attrs.field(default="", repr=False)
     replay: RunReplay | None = None
     watch: Watch = attrs.field(factory=Watch)
     """Callbacks that publish the live events; made by `LiveEvents.wire`."""

@@ -14,7 +14,10 @@ from greenroom.mailbox import Mailbox
 RUN_FOLDER: Final = "run_folder"
 GIT: Final = "git"
 FORKED: Final = "forked"
-"""Names of texts about a run's surroundings: its folder, the state of the repository, the run that it was forked from."""
+USER_FOLDER: Final = "home"
+INVOCATION: Final = "invocation"
+"""Names of texts about a run's surroundings: its folder, the state of the repository, the run that it was forked from, the
+user's folder, the arguments of its program."""
 
 
 @final

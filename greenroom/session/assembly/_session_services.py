@@ -128,7 +128,7 @@ async def open_services(
             model=model,
             budget=budget,
             inbox=inbox,
-            servers=await _start_servers(plan, processes, elicitations, channels, branch, folder=folder, ports=ports),
+            servers=await _start_servers(plan, processes, elicitations, channels, branch, effects, folder),
             channels=channels,
             elicitations=elicitations,
             title=Title(plan.run.beginning.title, recorder, main),
@@ -178,14 +178,13 @@ async def _start_servers(
     elicitations: Elicitations,
     channels: Channels,
     branch: Supervisor,
-    *,
+    effects: RunEffects,
     folder: Path,
-    ports: Ports,
 ) -> McpServers:
     found = plan.servers
     services = McpServices(
         cwd=plan.cwd,
-        ports=ports,
+        ports=effects.ports,
         settings=plan.mcp,
         rules=found.rules,
         programs=processes,
@@ -194,6 +193,8 @@ async def _start_servers(
         elicit=elicitations.ask,
         on_elicited=elicitations.completed,
         on_push=channels.receive,
+        effects=effects.port,
+        mask=plan.secrets.mask_value,
     )
     return await start_servers(branch, found.configs, services, disabled=found.disabled, broken=found.broken)
 

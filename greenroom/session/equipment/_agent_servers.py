@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-import attrs
-
 from greenroom.actors import Context
 from greenroom.agents import AgentServers, AgentState, open_agent_servers
 from greenroom.core import UsageError
@@ -36,7 +34,6 @@ async def reach_servers(
     """Connect an agent to the servers of the session and to its own; returns its tools, and what of its definition has no effect.
 
     The session's servers are waited for until they are connected or have failed. From then on the agent has what they list.
-    In a re-run, servers of its own are not started.
 
     Args:
         home: The agent.
@@ -51,10 +48,7 @@ async def reach_servers(
     """
     if not home.profile.definition.required_mcp_servers:  # else it waits for these
         await session.wait_settled()
-    definition = home.profile.definition
-    if home.services.is_rerun:
-        definition = attrs.evolve(definition, mcp_servers=())
-    mine = await open_agent_servers(definition, session, environ=environ, trusted=trusted)
+    mine = await open_agent_servers(home.profile.definition, session, environ=environ, trusted=trusted)
     mine.end_with(ctx.ref)
     had = _tools_of(home, mine)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from greenroom._version import __version__
-from greenroom.agents import AgentServices, Listeners, TurnSettings
+from greenroom.agents import AgentServices, Listeners, TaskEffects, TurnSettings
 from greenroom.agents.review import AutoMode
 from greenroom.containment import Sandbox
 from greenroom.hooks import HookServices
@@ -18,6 +18,7 @@ from greenroom.session.equipment._hook_rules import HookRules
 from greenroom.session.record._file_rewind import looking_first
 from greenroom.session.record._resume import transcript_opener
 from greenroom.session.record._transcript_names import TRANSCRIPTS, transcript_name
+from greenroom.tools import Background
 
 
 def hook_services(services: Services) -> HookServices:
@@ -39,6 +40,12 @@ def hook_services(services: Services) -> HookServices:
         on_hook=services.host.watch.on_hook,
         session_end_limit_s=plan.limits.session_end_s,
     )
+
+
+def _background(services: Services) -> Background:
+    """Return the table of background tasks, which records them or serves them if the run does so."""
+    effects = services.effects.port
+    return services.tasks if effects is None else TaskEffects(services.tasks, effects, services.plan.secrets.mask)
 
 
 def _turn_settings(plan: Plan) -> TurnSettings:
@@ -98,7 +105,7 @@ def agent_services(services: Services, files: FileWatch, problems: list[str]) ->
         auto=AutoMode(reviewing, model=reviewer),
         settings=_turn_settings(plan),
         processes=None if services.effects.is_rerun else services.processes,
-        background=services.tasks,
+        background=_background(services),
         ask_user=host.ask_user,
         listeners=Listeners(
             on_message=host.on_message,

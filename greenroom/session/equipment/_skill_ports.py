@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import attrs
 
 from greenroom.agents import AgentState
 from greenroom.core import make_private_folder
 from greenroom.core.sources import Places, Unusable, read_start
+from greenroom.effects import drawing_apart
 from greenroom.permissions import Effect, Request, Scope, Source, check, parse_rule
 from greenroom.skills import Rendered, RenderPorts, ShellCommand, ShellOutcome
 from greenroom.tools import ToolContext, ToolError
@@ -32,7 +33,7 @@ def skill_ports(home: AgentState, places: Places, *, is_trusted: bool) -> Callab
             session=home.services.session_id,
             effort="" if effort is None else str(effort),
             may_run=_MayRun(home),
-            shell=_Shell(context) if home.services.processes is not None else None,
+            shell=_Shell(context, home),
             files=_Files(context),
             plugin_data=places.plugin_data,
             make_folder=make_folder,
@@ -63,9 +64,27 @@ class _MayRun:
 @attrs.frozen
 class _Shell:
     context: ToolContext
+    home: AgentState
 
     async def run(self, command: ShellCommand) -> ShellOutcome:
-        """Run a command of a skill in a process group of its own."""
+        """Run a command of a skill in a process group of its own; in a re-run, return its recorded end."""
+        effects, agent = self.home.services.effects, self.home.profile.id
+        if effects is None:
+            return await self._run(command)
+        asked = {"text": command.text, "arguments": list(command.arguments)}
+        got = await effects.served("command", agent, command.text, asked)
+        if got is not None:
+            return ShellOutcome(**got)
+        ended: Mapping[str, Any] = {"cut": True}
+        try:
+            with drawing_apart(f"command {command.text}"):
+                outcome = await self._run(command)
+            ended = {**attrs.asdict(outcome), "output": self.home.services.secrets.mask(outcome.output)}
+        finally:
+            effects.note("command", agent, command.text, asked, ended)
+        return outcome
+
+    async def _run(self, command: ShellCommand) -> ShellOutcome:
         ended = await self.context.run_process(
             [command.shell, "-c", command.text, *command.arguments],
             timeout_s=command.timeout_s,

@@ -20,6 +20,7 @@ import trio
 
 from greenroom.core import GreenroomError, JournalError, Recorder, is_uuid
 from greenroom.core.ports import Ports
+from greenroom.effects import plain_clock
 from greenroom.inbox import (
     InboxAccepted,
     InboxExpired,
@@ -372,7 +373,10 @@ async def open_stored_inbox(host: Hosted, *, journal: Journal, ports: Ports) -> 
     """
     given = host.store
     store = given or await open_inbox_store(
-        journal.folder / INBOX, blocking=ports.blocking, wall=ports.clock.wall, is_power_safe=journal.is_power_safe
+        journal.folder / INBOX,
+        blocking=ports.blocking,
+        wall=plain_clock(ports.clock).wall,  # read in threads, and by no model
+        is_power_safe=journal.is_power_safe,
     )
     default = MAIN_BOX if given is None else journal.folder.name
     is_trusted = given is not None and host.trusts_store

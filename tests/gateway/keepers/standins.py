@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,8 @@ class StandIn:
             raise RuntimeError("the session has crashed")
 
         assert self.nursery is not None
-        self.nursery.start_soon(fail)
+        with suppress(RuntimeError):  # it has ended already
+            self.nursery.start_soon(fail)
 
     def release(self) -> None:
         pass

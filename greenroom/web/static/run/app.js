@@ -250,7 +250,9 @@ function draw() {
     tab.tabIndex = isShown ? 0 : -1;
     if (isShown) {
       if (stage.firstElementChild !== view.node) {
+        keepScroll(stage.firstElementChild);
         stage.replaceChildren(view.node);
+        restoreScroll(view.node);
         tab.scrollIntoView({ block: "nearest", inline: "nearest" });
       }
       stage.setAttribute("aria-labelledby", tab.id);
@@ -260,8 +262,18 @@ function draw() {
   tree.draw();
   detail.draw();
   bar.draw();
+  root.dataset.view = seen.view;
   root.dataset.at = model.count ? String(model.seq(seen.at - 1)) : "";
   root.dataset.events = String(model.count);
+}
+
+/** Note where a view is scrolled to, which it loses when it leaves the document. */
+function keepScroll(node) {
+  if (node) node.scrolled = [node, ...node.querySelectorAll("*")].filter((each) => each.scrollTop || each.scrollLeft).map((each) => [each, each.scrollTop, each.scrollLeft]);
+}
+
+function restoreScroll(node) {
+  for (const [each, top, left] of node.scrolled ?? []) each.scrollTo({ top, left, behavior: "instant" });
 }
 
 function showLink() {
@@ -333,7 +345,13 @@ const ACTIONS = {
   K: () => go({ at: seen.at - 100 }, false),
   "[": () => own(-1),
   "]": () => own(1),
-  "/": () => search.focus(),
+  "/": () => {
+    if (!search.checkVisibility()) {
+      go({ view: "search" });
+      draw(); // where there is little room, the field is there with its view
+    }
+    search.focus();
+  },
   g: goTo,
   f: () => go({ isLive: true }),
   c: () => go({ view: "why" }),

@@ -9,6 +9,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const MOST_ARROWS = 60;
 const MOST_LIVES = 30;
 const COLUMN = 116;
+const NARROW = 76;
 const STEP = 26;
 const TOP = 16;
 
@@ -39,7 +40,7 @@ export function makeMessages({ model, seen, source, go }) {
   const askSoon = paced(() => ask());
 
   function draw(anew = false) {
-    const mark = `${seen.at}/${seen.actor}`;
+    const mark = `${seen.at}/${seen.actor}/${picture.clientWidth}`;
     if (mark === shown && !anew) return;
     shown = mark;
     askSoon();
@@ -56,7 +57,10 @@ export function makeMessages({ model, seen, source, go }) {
     if (shown !== mark) return;
     arrows = found.map((arrow, number) => ({ ...arrow, type: events[number]?.type ?? "", reason: events[number]?.reason ?? "" }));
     const lives = livesOf(arrows);
-    picture.replaceChildren(heads(lives), drawn(arrows, lives));
+    const places = lives.length + (arrows.some(({ from, to }) => !lives.includes(from) || !lives.includes(to)) ? 1 : 0);
+    const column = Math.max(NARROW, Math.min(COLUMN, Math.floor((picture.clientWidth - 24) / places)));
+    picture.style.setProperty("--column", `${column}px`);
+    picture.replaceChildren(heads(lives), drawn(arrows, lives, places, column));
     picture.scrollTop = picture.scrollHeight;
   }
 
@@ -71,11 +75,11 @@ export function makeMessages({ model, seen, source, go }) {
     return h("div.heads", { "aria-hidden": "true" }, ...lives.map((actor) => h("span", { title: visible(model.card(actor).path ?? "") }, oneLine(model.name(actor), 40))), h("span", {}, ""));
   }
 
-  function drawn(found, lives) {
-    const width = Math.max(320, (lives.length + (found.some(({ from, to }) => !lives.includes(from) || !lives.includes(to)) ? 1 : 0)) * COLUMN);
+  function drawn(found, lives, places, column) {
+    const width = Math.max(320, places * column);
     const height = TOP + found.length * STEP + 20;
     const svg = make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "list", "aria-label": "Messages" });
-    const x = (actor) => ((lives.includes(actor) ? lives.indexOf(actor) : lives.length) + 0.5) * COLUMN;
+    const x = (actor) => ((lives.includes(actor) ? lives.indexOf(actor) : lives.length) + 0.5) * column;
     lives.forEach((actor) => {
       svg.append(make("path", { class: "life", d: `M${x(actor)} ${TOP - 10} V${height}` }));
     });

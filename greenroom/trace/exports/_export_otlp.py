@@ -1,40 +1,79 @@
-"""Export of a run as OpenTelemetry spans in OTLP's JSON form, for collectors and viewers.
+"""Export of a run as OpenTelemetry spans: lines of JSON in the form of OTLP's files, for collectors and viewers.
+
+Each line is a whole `TracesData` of at most 512 spans and 4,000,000 bytes, which any collector takes as one request. Spans
+come in the order of their beginnings, so that each comes after the one around it.
 
 There is one trace per run. Its ids are derived from the run's id and the number of a span's first event, so that the
 same journal always gives the same spans. Spans nest as supervisors, actors, turns and calls do; an effect of a message
-is linked, not nested, because nobody waits for it. A failure is an error, a requested kill is not. Contents stay in the
-journal: no prompts, no answers, no results.
+is linked, not nested, because nobody waits for it. A failure is an error, a requested kill is not. A span keeps at most
+1,000 of its events and says how many it left out. Conversations stay in the transcripts.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import islice
 from typing import Any, Final, final
 
 from greenroom.core import Cause
-from greenroom.trace import _semconv as names
+from greenroom.core.texts import as_json
 from greenroom.trace._codec import Header
-from greenroom.trace._entries import Entry, UnknownEvent
-from greenroom.trace._slices import Slice, Slices, fields_of
+from greenroom.trace._entries import Entry
+from greenroom.trace.exports import _semconv as names
+from greenroom.trace.exports._entry_source import EntrySource, EntryWindow, Sink
+from greenroom.trace.exports._redaction import Content, Redaction
+from greenroom.trace.exports._slices import Slice, Slices, fields_of
 
+MAX_SPANS: Final = 512
+"""Spans in a line."""
+MAX_BYTES: Final = 4_000_000
+"""Bytes of a line; a collector takes 4 MiB."""
+MAX_EVENTS: Final = 1_000
+"""Events in a span."""
+MAX_CHARS: Final = 32_000
+"""Characters of a value."""
 _NANO: Final = 1_000
 """Nanoseconds per microsecond, the journal's unit of time."""
 _INT64: Final = 2**63
 _DEADLINE: Final = "deadline"
-_LONG_TEXTS: Final = frozenset({"text", "description"})
 
 
-def otlp_traces(entries: Sequence[Entry], header: Header) -> dict[str, Any]:
-    """Return a run as the JSON object of an OTLP trace export.
+def export_otlp(source: EntrySource, sink: Sink, redaction: Redaction) -> int:
+    """Write a run as lines of OTLP JSON, and return the number of spans.
+
+    Memory is bounded by the columns of its slices, and by a line. It blocks.
 
     Args:
-        entries: A whole journal.
-        header: Its header; times count from its `started`, or from 1970 if it has none.
+        source: The run; times count from `started` of its header, or from 1970 if it has none.
+        sink: Takes the lines.
+        redaction: The words that they hold.
+
+    Raises:
+        JournalError: The run cannot be read, or has changed since it was indexed.
     """
+    head, tail = _envelope(source.header)
+    spans = _Spans(source, redaction)
+    count, size = 0, 0
+    line: list[bytes] = []
+    room = MAX_BYTES - len(head) - len(tail)
+    for span in spans.all():
+        content = _fitting(span, room)
+        if line and (len(line) == MAX_SPANS or size + len(content) + 1 > room):
+            sink(head + b",".join(line) + tail)
+            line, size = [], 0
+        line.append(content)
+        size += len(content) + 1
+        count += 1
+    if line:
+        sink(head + b",".join(line) + tail)
+    return count
+
+
+def _envelope(header: Header) -> tuple[bytes, bytes]:
+    """Return what stands before and after the spans of a line."""
     resource = {
         names.SERVICE_NAME: "greenroom",
         names.SERVICE_VERSION: header.greenroom,
@@ -42,95 +81,87 @@ def otlp_traces(entries: Sequence[Entry], header: Header) -> dict[str, Any]:
         names.RUNTIME_NAME: "python",
         names.RUNTIME_VERSION: header.python,
     }
-    scope = {"name": "greenroom.trace", "version": header.greenroom}
-    spans = _Spans(entries, header).all()
-    found = {"scope": scope, "spans": spans, "schemaUrl": names.SCHEMA_URL}
-    return {
-        "resourceSpans": [
-            {"resource": {"attributes": _attributes(resource)}, "scopeSpans": [found], "schemaUrl": names.SCHEMA_URL}
-        ]
+    found = {
+        "scope": {"name": "greenroom.trace", "version": header.greenroom},
+        "schemaUrl": names.SCHEMA_URL,
+        "spans": [],
     }
+    about = {
+        "resource": {"attributes": _attributes(resource)},
+        "schemaUrl": names.SCHEMA_URL,
+        "scopeSpans": [found],
+    }
+    head, _, tail = as_json({"resourceSpans": [about]}).rpartition(b"[]")
+    return head + b"[", b"]" + tail + b"\n"
+
+
+def _fitting(span: dict[str, Any], room: int) -> bytes:
+    """Return a span as JSON that fits into a line, without some of its events if need be."""
+    content = as_json(span)
+    while len(content) > room and span.get("events"):
+        kept = len(span["events"]) * room // len(content) // 2
+        span["droppedEventsCount"] = span.get("droppedEventsCount", 0) + len(span["events"]) - kept
+        span["events"] = span["events"][:kept]
+        content = as_json(span)
+    return content
 
 
 @final
 class _Spans:
     """The spans of one run."""
 
-    def __init__(self, entries: Sequence[Entry], header: Header) -> None:
-        self._run = header.run
-        self._base_us = _microseconds(header.started)
-        self._slices = Slices(entries)
-        self._trace = sha256(f"greenroom {header.run}".encode()).hexdigest()[:32]
-        self._model: dict[str, str] = {}
-        self._definition: dict[str, str] = {}
-        self._above: dict[int, Slice] = {}
-        self._events: defaultdict[int, list[Entry]] = defaultdict(list)
-        for entry in self._slices.instants:
-            if entry.kind == "agent.defined" and not isinstance(entry.event, UnknownEvent):
-                self._model[entry.event.actor] = entry["model"]
-                self._definition[entry.event.actor] = entry["definition"]
-            owner = self._slices.owner(entry.seq)
-            if owner is not None:
-                self._events[owner.begin.seq].append(entry)
-        self._nest()
+    def __init__(self, source: EntrySource, redaction: Redaction) -> None:
+        self._source = source
+        self._redaction = redaction
+        self._run = source.header.run
+        self._base_us = epoch_us(source.header.started)
+        self._slices = Slices(source)
+        self._trace = sha256(f"greenroom {self._run}".encode()).hexdigest()[:32]
+        self._window = EntryWindow(source)
 
-    def all(self) -> list[dict[str, Any]]:
-        """Return the spans in order of their beginnings."""
-        return [self._span(piece) for piece in self._slices.all]
-
-    def _nest(self) -> None:
-        """Find the span around each: the turn of a call, the actor of a turn, the supervisor of an actor."""
-        session: Slice | None = None
-        lives: dict[str, Slice] = {}
-        turns: dict[tuple[Any, ...], Slice] = {}
-        for piece in self._slices.all:
-            actor = piece.begin.event.actor
-            above: Slice | None = session
-            if piece.what == "session":
-                session, above = piece, None
-                lives.clear()
-            elif piece.what == "actor":
-                above = lives.get(self._slices.supervisor.get(actor, ""), session)
-                lives[actor] = piece
-            elif actor:
-                above = lives.get(actor, session)
-                if piece.what == "turn":
-                    turns[(*piece.machine, piece.begin["turn"])] = piece
-                else:
-                    above = turns.get((*piece.machine, piece.begin.get("turn")), above)
-            if above is not None:
-                self._above[piece.begin.seq] = above
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Yield the spans in order of their beginnings."""
+        for step in self._slices.walk(self._window):
+            if step.begun is not None and self._slices.is_wanted(step.begun.number):
+                yield self._span(step.begun)
 
     def _span(self, piece: Slice) -> dict[str, Any]:
         begin = piece.begin
-        above = self._above.get(begin.seq)
+        above = self._slices.above(piece.number)
         name, kind, attributes = self._named(piece)
         span: dict[str, Any] = {
             "traceId": self._trace,
             "spanId": self._id(begin.seq),
-            "name": name,
+            "name": self._redaction.labels(name),
             "kind": kind,
             "startTimeUnixNano": self._nanoseconds(begin.t),
             "endTimeUnixNano": self._nanoseconds(max(begin.t, piece.end_t)),
-            "attributes": _attributes({**self._own(piece), **attributes}),
+            "attributes": _attributes({**self._own(piece), **attributes}, self._redaction),
         }
+        around = 0 if above is None else self._slices.seq(above)
         if above is not None:
-            span["parentSpanId"] = self._id(above.begin.seq)
-        if begin.event.parent and (above is None or begin.event.parent != above.begin.seq):
+            span["parentSpanId"] = self._id(around)
+        if begin.event.parent and (above is None or begin.event.parent != around):
             source = self._slices.owner(begin.event.parent)
-            if source is not None:
+            if source is not None and self._slices.is_wanted(source):
                 why = _attributes({names.SEQ: begin.event.parent})
-                span["links"] = [{"traceId": self._trace, "spanId": self._id(source.begin.seq), "attributes": why}]
-        if self._events[begin.seq]:
-            span["events"] = [self._event(entry) for entry in self._events[begin.seq]]
+                linked = self._id(self._slices.seq(source))
+                span["links"] = [{"traceId": self._trace, "spanId": linked, "attributes": why}]
+        instants = self._slices.instants(piece.number)
+        if events := [self._event(self._window.entry(position)) for position in islice(instants, MAX_EVENTS)]:
+            span["events"] = events
+            if left_out := sum(1 for _ in instants):
+                span["droppedEventsCount"] = left_out
         if (error := _error(piece)) is not None:
-            span["status"] = {"code": names.ERROR, "message": error}
+            said = self._redaction.words(error)[:MAX_CHARS]
+            span["status"] = {"code": names.ERROR, "message": said} if said else {"code": names.ERROR}
         return span
 
     def _own(self, piece: Slice) -> dict[str, Any]:
         """Return the attributes of every span."""
         end, error = piece.end, _error(piece)
         cause = _cause(piece) if piece.outcome == "killed" else Cause("", "")
+        is_told = self._redaction.content is not Content.NONE
         return {
             names.WHAT: piece.what,
             names.ID: piece.begin.event.actor,
@@ -138,18 +169,18 @@ class _Spans:
             names.INCARNATION: piece.begin.event.inc,
             names.TURN: piece.begin.get("turn", 0),
             names.OUTCOME: piece.outcome,
-            names.KILLED_BY: cause.who,
-            names.KILLED_WHY: cause.why,
+            names.KILLED_BY: self._redaction.words(cause.who),
+            names.KILLED_WHY: self._redaction.words(cause.why),
             names.SEQ: piece.begin.seq,
             names.END_SEQ: end.seq if end is not None else 0,
             names.PARENT_SEQ: piece.begin.event.parent,
-            names.ERROR_TYPE: "" if error is None else _error_type(piece, error),
+            names.ERROR_TYPE: "" if error is None else _error_type(piece, error if is_told else ""),
         }
 
     def _named(self, piece: Slice) -> tuple[str, int, dict[str, Any]]:
         """Return the name and kind of a span, and the attributes that the conventions ask for."""
         begin, actor = piece.begin, piece.begin.event.actor
-        definition, model = self._definition.get(actor, ""), self._model.get(actor, "")
+        definition, model = self._slices.agents.get(actor, ("", ""))
         agent = {names.AGENT_ID: actor, names.AGENT_NAME: definition, names.CONVERSATION: actor}
         asked = {names.REQUEST_MODEL: model, names.PROVIDER: _provider(model)}
         match piece.what:
@@ -160,7 +191,7 @@ class _Spans:
                     {names.OPERATION: "invoke_agent", **agent, **asked},
                 )
             case "turn":
-                return f"turn {self._slices.message(piece)}".rstrip(), names.INTERNAL, {}
+                return f"turn {self._slices.message(piece.number)}".rstrip(), names.INTERNAL, {}
             case "model":
                 kind = names.INTERNAL if _provider(model) == "greenroom" else names.CLIENT
                 return f"chat {model}".rstrip(), kind, {names.OPERATION: "chat", **agent, **asked, **_usage(piece.end)}
@@ -174,7 +205,8 @@ class _Spans:
 
     def _event(self, entry: Entry) -> dict[str, Any]:
         about = {names.SEQ: entry.seq, names.PARENT_SEQ: entry.event.parent}
-        said = {f"actor.{name}": value for name, value in fields_of(entry).items() if name not in _LONG_TEXTS}
+        fields = self._redaction.event_fields(entry.kind, fields_of(entry))
+        said = {f"actor.{name}": value for name, value in fields.items()}
         return {
             "timeUnixNano": self._nanoseconds(entry.t),
             "name": entry.kind,
@@ -182,13 +214,14 @@ class _Spans:
         }
 
     def _id(self, seq: int) -> str:
-        return sha256(f"{self._run} {seq}".encode()).hexdigest()[:16]
+        return sha256(f"{self._run} {seq}".encode(errors="surrogatepass")).hexdigest()[:16]
 
     def _nanoseconds(self, t: float) -> str:
         return str(max(0, self._base_us + round(t * 1_000_000)) * _NANO)  # unsigned in the protocol
 
 
-def _microseconds(started: str | None) -> int:
+def epoch_us(started: str | None) -> int:
+    """Return a date in microseconds since 1970; 0 if there is none."""
     if started is None:
         return 0
     try:
@@ -242,10 +275,12 @@ def _error_type(piece: Slice, error: str) -> str:
     return first if (rest or first.isidentifier()) and " " not in first else "_OTHER"
 
 
-def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _attributes(values: Mapping[str, Any], redaction: Redaction | None = None) -> list[dict[str, Any]]:
     """Return attributes in the form of the protocol, without empty ones."""
     return [
-        {"key": name, "value": _value(value)} for name, value in values.items() if value not in ("", 0, None, [], {})
+        {"key": name, "value": _value(value if redaction is None else redaction.labels(value))}
+        for name, value in values.items()
+        if value not in ("", 0, None, [], {})
     ]
 
 
@@ -257,8 +292,11 @@ def _value(value: Any) -> dict[str, Any]:
             return {"intValue": str(value)}  # 64 bits, which JSON readers would truncate
         case float() if math.isfinite(value):
             return {"doubleValue": value}
+        case list() | dict() if len(content := as_json(value)) > MAX_CHARS:
+            return {"stringValue": content[:MAX_CHARS].decode(errors="ignore")}
         case list():
             return {"arrayValue": {"values": [_value(item) for item in value]}}
         case dict():
             return {"kvlistValue": {"values": [{"key": name, "value": _value(item)} for name, item in value.items()]}}
-    return {"stringValue": str(value)}
+    text = str(value)
+    return {"stringValue": text if len(text) <= MAX_CHARS else f"{text[: MAX_CHARS - 1]}…"}

@@ -1,0 +1,54 @@
+"""Links between two nodes: connections that come and go, references to actors of another process, and what peers may ask of ours."""
+
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
+
+if TYPE_CHECKING:
+    from greenroom.remote.links._dialling import Unreachable
+    from greenroom.remote.links._link import Link, LinkPace
+    from greenroom.remote.links._link_states import EVENTS, LinkChanged, LinkState, RemoteMessageDied
+    from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
+    from greenroom.remote.links._remote_calls import LinkLost, RemoteError
+    from greenroom.remote.links._remote_ref import RemoteRef
+else:
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "greenroom.remote.links._dialling": ("Unreachable",),
+            "greenroom.remote.links._link": (
+                "Link",
+                "LinkPace",
+            ),
+            "greenroom.remote.links._link_states": (
+                "EVENTS",
+                "LinkChanged",
+                "LinkState",
+                "RemoteMessageDied",
+            ),
+            "greenroom.remote.links._node": (
+                "LinkNode",
+                "LinkPeer",
+                "open_node",
+            ),
+            "greenroom.remote.links._remote_calls": (
+                "LinkLost",
+                "RemoteError",
+            ),
+            "greenroom.remote.links._remote_ref": ("RemoteRef",),
+        },
+    )
+
+__all__ = [
+    "EVENTS",
+    "Link",
+    "LinkChanged",
+    "LinkLost",
+    "LinkNode",
+    "LinkPace",
+    "LinkPeer",
+    "LinkState",
+    "RemoteError",
+    "RemoteMessageDied",
+    "RemoteRef",
+    "Unreachable",
+    "open_node",
+]

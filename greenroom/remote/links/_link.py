@@ -1,0 +1,306 @@
+"""A link: the numbered conversation of two nodes, carried by one connection after the other.
+
+Rule 1: a connection that ends loses nothing; the next one goes on where it ended. Rule 2: a link that had none for `resume_s` is lost,
+for good, and everything that waits for the other node is told. Rule 3: liveness is the link's own: each side says something at least
+every `tick_s`, and three ticks of silence end a connection. Must not know: addresses, tokens, servers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, Protocol, final
+
+import attrs
+import trio
+
+from greenroom.core import Recorder, open_bare_nursery
+from greenroom.core.validation import positive
+from greenroom.remote.links._link_states import LinkChanged, LinkEdge, LinkState, next_link_state
+from greenroom.remote.links._remote_calls import LinkLost, RemoteCalls
+from greenroom.remote.links._remote_ref import REMOTE_ASK_S, RemoteRef
+from greenroom.remote.links._served_actors import PublishedActors, ServedActors
+from greenroom.remote.wire import (
+    MAX_MESSAGE,
+    REPLACED,
+    TICK_S,
+    LinkFrame,
+    LinkWire,
+    MessageCodec,
+    WireError,
+    WireStatistics,
+)
+from greenroom.serving import ConnectionEnded
+
+ACKNOWLEDGE_S: Final = 0.02
+"""Time after which what has come is acknowledged, if nothing else is to be said, in seconds."""
+SILENT_TICKS: Final = 3
+"""Ticks of silence that end a connection."""
+_NORMAL: Final = 1000
+
+
+class LinkConnection(Protocol):
+    """A connection, of whichever side."""
+
+    async def receive(self) -> str | bytes:
+        """Return the next message; raises `ConnectionEnded`."""
+
+    async def send(self, message: str | bytes) -> None:
+        """Send a message; raises `ConnectionEnded`."""
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close it."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class LinkPace:
+    """Times of a node's links, in seconds."""
+
+    tick_s: float = attrs.field(default=TICK_S, validator=positive)
+    """Something is said at least this often."""
+    resume_s: float = attrs.field(default=15.0, validator=positive)
+    """A link without a connection is lost after this time."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class LinkStatistics:
+    """Figures of a link."""
+
+    state: LinkState
+    connections: int
+    """Connections so far."""
+    sent_bytes: int
+    received_bytes: int
+    wire: WireStatistics
+
+
+@final
+class Link:
+    """A link to another node. Made by a `LinkNode`.
+
+    Args:
+        node: Name of the other node.
+        id_: Its id.
+        boot: The other node's start, to which it belongs.
+        codec: Reads and writes messages.
+        published: The actors of this node that the other may find.
+        pace: Its times.
+        nursery: For what it does in the background.
+        recorder: Gets its events.
+        on_lost: Called when it is lost.
+        after: Calls a function after a delay in seconds, and returns what cancels it.
+    """
+
+    def __init__(
+        self,
+        *,
+        node: str,
+        id_: str,
+        boot: str,
+        codec: MessageCodec,
+        published: PublishedActors,
+        pace: LinkPace,
+        nursery: trio.Nursery,
+        recorder: Recorder,
+        on_lost: Callable[[], object],
+        after: Callable[[float, Callable[[], object]], Callable[[], None]],
+    ) -> None:
+        self.node = node
+        self.id = id_
+        self.boot = boot
+        self.state = LinkState.OFFLINE
+        self._after = after
+        self._pace = pace
+        self._recorder = recorder
+        self._on_lost = on_lost
+        self._wire = LinkWire()
+        self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit)
+        self._served = ServedActors(node, self.put, codec, published, nursery, after)
+        self._handlers: dict[type[LinkFrame], Callable[[int, Any], None]] = {
+            **self._calls.handlers,
+            **self._served.handlers,
+        }
+        self._news = trio.Event()
+        self._connection: trio.CancelScope | None = None
+        self._changed = trio.Event()
+        self._connections = self._sent_bytes = self._received_bytes = 0
+        self._forget_loss: Callable[[], None] = lambda: None
+
+    def __repr__(self) -> str:
+        return f"<Link to {self.node!r}: {self.state}>"
+
+    # --- for those who use it -----------------------------------------------------------------------------------------
+
+    @property
+    def is_lost(self) -> bool:
+        """True if it is over."""
+        return self.state is LinkState.LOST
+
+    async def find(self, name: str, *, timeout_s: float = REMOTE_ASK_S) -> RemoteRef[Any] | None:
+        """Return the actor that the other node has published under a name; None if there is none.
+
+        Raises:
+            LinkLost: The link is lost.
+            PeerError: No answer came in time.
+        """
+        target = await self._calls.find(name, timeout_s=timeout_s)
+        return None if target is None else RemoteRef(self._calls, target)
+
+    async def wait_state(self, *states: LinkState) -> LinkState:
+        """Wait until it is in one of these states, and return it. A lost link raises `LinkLost` if that is none of them.
+
+        Raises:
+            LinkLost: The link is lost.
+        """
+        while self.state not in states:
+            if self.is_lost:
+                raise LinkLost(self.node, "unknown")
+            await self._changed.wait()
+        await trio.lowlevel.checkpoint()
+        return self.state
+
+    def statistics(self) -> LinkStatistics:
+        """Return the figures at this moment."""
+        return LinkStatistics(
+            state=self.state,
+            connections=self._connections,
+            sent_bytes=self._sent_bytes,
+            received_bytes=self._received_bytes,
+            wire=self._wire.statistics(),
+        )
+
+    # --- for its references --------------------------------------------------------------------------------------------
+
+    def put(self, frame: LinkFrame) -> int | None:
+        """Send a frame; return its number, or None if it is refusable and the window is full. A lost link drops it."""
+        if self.is_lost:
+            return None
+        number = self._wire.put(frame)
+        self._news.set()
+        return number
+
+    # --- connections ---------------------------------------------------------------------------------------------------
+
+    def got(self) -> tuple[int, int]:
+        """Return what this side has, for a hello."""
+        return self._wire.got()
+
+    def note_dialling(self) -> None:
+        """Note that this side dials."""
+        self._step(LinkEdge.DIAL)
+
+    def note_failure(self, why: str) -> None:
+        """Note that dialling failed."""
+        self._step(LinkEdge.BREAK, why)
+
+    async def carry(
+        self, connection: LinkConnection, *, got: tuple[int, int], tick_s: float, max_message: int = MAX_MESSAGE
+    ) -> str:
+        """Carry the link over a connection until that ends; return why it ended. The one before it is closed.
+
+        Args:
+            connection: The connection, whose other side has proven itself.
+            got: What the other side has.
+            tick_s: Time after which the other side says something.
+            max_message: Largest message that the other side takes.
+        """
+        if self._connection is not None:
+            self._connection.cancel("a newer connection carries the link")
+        self._wire.max_message = min(MAX_MESSAGE, max_message)
+        self._wire.resume(got)
+        self._connections += 1
+        self._forget_loss()
+        self._step(LinkEdge.CONNECT)
+        why = "the connection was replaced"
+        with trio.CancelScope() as scope:
+            self._connection = scope
+            why = await self._carried(connection, tick_s)
+        if scope.cancelled_caught:
+            with trio.CancelScope(shield=True), trio.move_on_after(1):
+                await connection.close(REPLACED if self.state is LinkState.UP else _NORMAL, why)
+        if self._connection is scope:
+            self._connection = None
+            if not self.is_lost:
+                self._break(why)
+        return why
+
+    async def _carried(self, connection: LinkConnection, tick_s: float) -> str:
+        why = "the connection ended"
+        try:
+            async with open_bare_nursery() as nursery:
+                nursery.start_soon(self._write, connection, nursery.cancel_scope)
+                try:
+                    why = await self._read(connection, tick_s)
+                finally:
+                    nursery.cancel_scope.cancel("the connection has ended")
+        except ConnectionEnded as error:
+            why = str(error)
+        except WireError as error:
+            why = str(error)
+            await connection.close(error.code, why)
+        return why
+
+    async def _read(self, connection: LinkConnection, tick_s: float) -> str:
+        """Take messages until the other side is silent."""
+        silence_s = SILENT_TICKS * tick_s
+        while True:
+            with trio.move_on_after(silence_s) as limit:
+                message = await connection.receive()
+            if limit.cancelled_caught:
+                return f"nothing was heard for {silence_s:g} s"
+            self._received_bytes += len(message)
+            self._wire.receive(message, self._deliver)
+            self._news.set()
+
+    def _deliver(self, number: int, frame: LinkFrame) -> None:
+        self._handlers[type(frame)](number, frame)
+
+    async def _write(self, connection: LinkConnection, scope: trio.CancelScope) -> None:
+        """Send what there is to say, and something at least every tick."""
+        spoke_s, owes_since_s = trio.current_time(), math.inf
+        try:
+            while True:
+                message = self._wire.next_message()
+                if message is None:
+                    self._news = trio.Event()
+                    owes_since_s = min(owes_since_s, trio.current_time()) if self._wire.owed else math.inf
+                    due_s = min(spoke_s + self._pace.tick_s, owes_since_s + ACKNOWLEDGE_S)
+                    with trio.move_on_at(due_s) as quiet:
+                        await self._news.wait()
+                    if not quiet.cancelled_caught:
+                        continue
+                    message = self._wire.acknowledgement()
+                self._sent_bytes += len(message)
+                spoke_s, owes_since_s = trio.current_time(), math.inf
+                await connection.send(message)
+        except ConnectionEnded:
+            scope.cancel("the connection has ended")
+
+    # --- states --------------------------------------------------------------------------------------------------------
+
+    def _step(self, edge: LinkEdge, why: str = "") -> None:
+        before = self.state
+        self.state = next_link_state(before, edge)
+        if self.state is not before:
+            self._recorder.emit(LinkChanged(node=self.node, link=self.id, state=self.state.value, why=why[:200]))
+        self._changed.set()
+        self._changed = trio.Event()
+
+    def _break(self, why: str) -> None:
+        self._step(LinkEdge.BREAK, why)
+        self._forget_loss = self._after(self._pace.resume_s, lambda: self.lose(why))
+
+    def lose(self, why: str) -> None:
+        """End the link for good: everything that waits for the other node is told. No effect if it has ended."""
+        if self.is_lost:
+            return
+        self._forget_loss()
+        unacknowledged = self._wire.unacknowledged()
+        self._step(LinkEdge.LOSE, why)
+        if self._connection is not None:
+            self._connection.cancel(why)
+        self._served.lose()
+        self._calls.lose(unacknowledged)
+        self._on_lost()

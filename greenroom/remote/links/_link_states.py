@@ -1,0 +1,92 @@
+"""The lifecycle of a link, and its events in the journal.
+
+Rule: a lost link has no way back. A broken one waits for its next connection, until each side gives it up by its own clock.
+Must not know: sockets, frames, actors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, ClassVar, Final, final
+
+from greenroom.core import Event, IllegalTransition, OneOf, frozen
+
+
+class LinkState(StrEnum):
+    """States of a link."""
+
+    OFFLINE = "offline"
+    """It had no connection yet."""
+    CONNECTING = "connecting"
+    """This side is dialling."""
+    UP = "up"
+    """A connection carries it."""
+    BROKEN = "broken"
+    """Its connection has ended; the next one goes on where that ended."""
+    LOST = "lost"
+    """It is over, for good."""
+
+
+class LinkEdge(StrEnum):
+    """Transitions of a link."""
+
+    DIAL = "dial"
+    CONNECT = "connect"
+    BREAK = "break"
+    LOSE = "lose"
+
+
+_S = LinkState
+LINK_TRANSITIONS: Final[Mapping[LinkState, Mapping[LinkEdge, LinkState]]] = {
+    _S.OFFLINE: {LinkEdge.DIAL: _S.CONNECTING, LinkEdge.CONNECT: _S.UP, LinkEdge.LOSE: _S.LOST},
+    _S.CONNECTING: {LinkEdge.CONNECT: _S.UP, LinkEdge.BREAK: _S.BROKEN, LinkEdge.LOSE: _S.LOST},
+    _S.UP: {LinkEdge.CONNECT: _S.UP, LinkEdge.BREAK: _S.BROKEN, LinkEdge.LOSE: _S.LOST},
+    _S.BROKEN: {LinkEdge.DIAL: _S.CONNECTING, LinkEdge.CONNECT: _S.UP, LinkEdge.LOSE: _S.LOST},
+    _S.LOST: {},
+}
+
+
+def next_link_state(state: LinkState, edge: LinkEdge) -> LinkState:
+    """Return the next state of a link.
+
+    Raises:
+        IllegalTransition: The table has no entry for this pair.
+    """
+    try:
+        return LINK_TRANSITIONS[state][edge]
+    except KeyError:
+        raise IllegalTransition(state=state, event=edge) from None
+
+
+@final
+@frozen(kw_only=True)
+class LinkChanged(Event):
+    """A link to another node has changed its state."""
+
+    kind: ClassVar[str] = "link.state"
+
+    node: str
+    """Name of the other node."""
+    link: str
+    """Id of the link."""
+    state: Annotated[str, OneOf(*LinkState)]
+    why: str = ""
+    """The reason, if it broke or is lost."""
+
+
+@final
+@frozen(kw_only=True)
+class RemoteMessageDied(Event):
+    """A message that a link had accepted was never delivered to the actor of the other node."""
+
+    kind: ClassVar[str] = "link.dead"
+
+    node: str
+    """Name of the other node."""
+    path: str
+    """Path of the receiver over there."""
+    reason: Annotated[str, OneOf("no_actor", "ended", "unreadable", "link_lost")]
+
+
+EVENTS: Final = (LinkChanged, RemoteMessageDied)

@@ -1,0 +1,365 @@
+"""A node: one process whose actors others may reach, and which reaches theirs.
+
+    async with open_node(runtime, name="here", codec=MessageCodec([Job]), peers={"there": LinkPeer(token, "unix:/run/there")}) as node:
+        node.publish("printer", ref)
+        link = await node.connect("there")
+        clerk = await link.find("clerk")
+
+Rule 1: nothing listens unless `listen` says so. Rule 2: a node's name is bound to its token; a name in a message is never believed. Rule 3:
+input can make only its own connection fail.
+"""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom._version import __version__
+from greenroom.actors import Behavior, Context, Ref
+from greenroom.core import UsageError
+from greenroom.remote.links._dialling import LINK_PATH, Unreachable, dialled, greet, read_address
+from greenroom.remote.links._link import Link, LinkConnection, LinkPace
+from greenroom.remote.links._link_states import LinkState
+from greenroom.remote.links._remote_calls import LinkLost
+from greenroom.remote.links._served_actors import PublishedActors
+from greenroom.remote.wire import (
+    BAD_NUMBER,
+    MAX_HELLO,
+    MAX_MESSAGE,
+    NO_COMMON_VERSION,
+    SUBPROTOCOL,
+    Hello,
+    MessageCodec,
+    NoCommonVersion,
+    WireError,
+    agreed_version,
+    check_node_name,
+    check_token,
+    is_proof,
+    new_random,
+    proof_message,
+    prove,
+    read_hello,
+    read_proof,
+)
+from greenroom.serving import Connection, ConnectionEnded, Incident, Tcp, UnixSocket, Upgrade, open_server
+from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
+
+MAX_LINKS: Final = 256
+"""Links of a node that are not lost."""
+_FIRST_DELAY_S: Final = 0.05
+_MAX_DELAY_S: Final = 2.0
+
+
+@final
+@attrs.frozen(kw_only=True)
+class LinkPeer:
+    """Another node, as this one knows it."""
+
+    token: bytes = attrs.field(repr=False, converter=check_token)
+    """The secret of both nodes: at least 32 random bytes. It never crosses a connection."""
+    address: str = ""
+    """Where it listens: `unix:/path`, `http://127.0.0.1:port` or `https://host:port`; empty if only it connects."""
+    tls: ssl.SSLContext | None = attrs.field(default=None, repr=False)
+    """Certificates that count for `https`; by default those of the system."""
+
+
+@final
+class LinkActor(Behavior[Any]):
+    """The actor of one link, below `remote`: its end is the loss of the link, and the loss ends it."""
+
+    actor_tasks = True
+
+    def __init__(self, make: Callable[[Context], Link]) -> None:
+        self._make = make
+        self._link: Link | None = None
+
+    async def on_start(self, ctx: Context) -> None:
+        """Make the link, whose tasks live as long as this actor."""
+        self._link = self._make(ctx)
+
+    async def on_message(self, message: Any, ctx: Context) -> None:
+        """Take no messages: there are none."""
+
+    async def on_stop(self, ctx: Context) -> None:
+        """Lose the link."""
+        if self._link is not None:
+            self._link.lose("the link was closed here")
+
+
+@final
+class LinkNode:
+    """One end of any number of links. Made by `open_node`."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        supervisor: Supervisor,
+        *,
+        name: str,
+        codec: MessageCodec,
+        peers: Mapping[str, LinkPeer],
+        pace: LinkPace,
+    ) -> None:
+        self.name = name
+        self.boot = new_random()
+        """This start of the node."""
+        self.published = PublishedActors()
+        self._runtime = runtime
+        self._supervisor = supervisor
+        self._codec = codec
+        self._peers = dict(peers)
+        self._pace = pace
+        self._links: dict[tuple[str, str], Link] = {}
+        self._dials = trio.Lock()
+        self.addresses: tuple[str, ...] = ()
+        """Where it listens."""
+
+    # --- for those who use it -----------------------------------------------------------------------------------------
+
+    def publish(self, name: str, ref: Ref[Any]) -> None:
+        """Publish an actor, so that other nodes find it under a name.
+
+        Raises:
+            UsageError: Another living actor is published under that name.
+        """
+        self.published.publish(name, ref)
+
+    def links(self) -> list[Link]:
+        """Return the links that are not lost."""
+        return list(self._links.values())
+
+    async def connect(self, node: str) -> Link:
+        """Return the link to another node; connect if there is none.
+
+        Raises:
+            UsageError: The node is not known, or has no address.
+            Unreachable: It cannot be reached, or is not the one that was meant.
+        """
+        peer = self._peers.get(node)
+        if peer is None:
+            known = ", ".join(sorted(self._peers)) or "none"
+            raise UsageError(f"no node {node!r} is known; known: {known}")
+        async with self._dials:
+            for link in self._links.values():
+                if link.node == node:
+                    return link
+            if not peer.address:
+                raise UsageError(f"node {node!r} has no address: it connects to this one")
+            return await self._dial_first(node, peer)
+
+    # --- the side that dials --------------------------------------------------------------------------------------------
+
+    async def _dial_first(self, node: str, peer: LinkPeer) -> Link:
+        """Start a link, and return it when its first connection is up."""
+        first: list[Exception] = []
+        link = await self._start(node, new_random(), "", lambda link: self._keep(link, peer, first))
+        try:
+            await link.wait_state(LinkState.UP)
+        except LinkLost:
+            if first and isinstance(first[0], Unreachable):
+                raise first[0] from None
+            raise Unreachable(node, peer.address, str(first[0]) if first else "the link was closed") from None
+        except BaseException:
+            link.lose("nobody waits for it any more")
+            raise
+        return link
+
+    async def _keep(self, link: Link, peer: LinkPeer, errors: list[Exception]) -> None:
+        """Dial until the link is lost: at once, then after growing times."""
+        address = read_address(peer.address)
+        delay_s = 0.0
+        while not link.is_lost:
+            link.note_dialling()
+            is_new = not link.boot
+            try:
+                async with dialled(link.node, address, tls=peer.tls) as connection:
+                    theirs = await greet(connection, self._hello(link), peer.token, node=link.node, address=address)
+                    if link.boot not in ("", theirs.boot):
+                        link.lose(f"node {link.node!r} has started anew")
+                        return
+                    link.boot = theirs.boot
+                    delay_s = 0.0
+                    await self._carried(link, connection, theirs)
+                    continue
+            except (Unreachable, ConnectionEnded, OSError) as error:
+                errors.append(error)
+                if is_new or (isinstance(error, Unreachable) and error.is_final):
+                    link.lose(str(error))
+                    return
+                link.note_failure(str(error))
+            await trio.sleep(delay_s * (1 + self._runtime.ports.chance.random() / 2))
+            delay_s = min(max(delay_s * 2, _FIRST_DELAY_S), _MAX_DELAY_S)
+
+    @staticmethod
+    async def _carried(link: Link, connection: LinkConnection, theirs: Hello) -> None:
+        try:
+            await link.carry(
+                connection, got=(theirs.got[0], theirs.got[1]), tick_s=theirs.tick_s, max_message=theirs.max_bytes
+            )
+        except WireError as error:  # the numbers of the two hellos do not fit
+            link.lose(str(error))
+            await connection.close(error.code, str(error))
+
+    def _hello(self, link: Link) -> Hello:
+        return Hello(
+            node=self.name, boot=self.boot, link=link.id, got=link.got(), tick_s=self._pace.tick_s, build=__version__
+        )
+
+    # --- the side that listens ------------------------------------------------------------------------------------------
+
+    async def serve(self, connection: Connection) -> None:
+        """Serve a connection that another node has opened."""
+        try:
+            theirs = read_hello(await connection.receive())
+        except WireError as error:
+            await connection.close(error.code, str(error))
+            return
+        peer = self._peers.get(theirs.node)
+        token = peer.token if peer is not None else secrets.token_bytes(32)
+        link = self._links.get((theirs.node, theirs.link))
+        is_known = link is not None and link.boot == theirs.boot
+        ours = Hello(
+            node=self.name,
+            boot=self.boot,
+            link=theirs.link,
+            got=link.got() if link is not None and is_known else (0, 0),
+            tick_s=self._pace.tick_s,
+            build=__version__,
+        )
+        await connection.send(ours.to_bytes())
+        try:
+            agreed_version(ours, theirs)
+            proof = read_proof(await connection.receive())
+        except NoCommonVersion as error:
+            await connection.close(NO_COMMON_VERSION, str(error))
+            return
+        except WireError as error:
+            await connection.close(error.code, str(error))
+            return
+        is_right = partial(is_proof, token=token, role="dials", dialler=theirs, listener=ours)
+        await connection.prove(proof, judge=lambda shown: theirs.node if is_right(shown) else None)
+        await connection.send(proof_message(prove(token, "listens", dialler=theirs, listener=ours)))
+        for each in self.links():
+            if each.node == theirs.node and each.boot not in ("", theirs.boot):
+                each.lose(f"node {each.node!r} has started anew")
+        if not is_known:
+            if tuple(theirs.got) != (0, 0):
+                await connection.close(BAD_NUMBER, "this link is not known here")
+                return
+            if len(self._links) >= MAX_LINKS:
+                await connection.close(1013, f"there are {MAX_LINKS} links")
+                return
+            link = await self._start(theirs.node, theirs.link, theirs.boot, None)
+        assert link is not None
+        await self._carried(link, connection, theirs)
+
+    # --- links ----------------------------------------------------------------------------------------------------------
+
+    async def _start(self, node: str, id_: str, boot: str, keep: Callable[[Link], Awaitable[object]] | None) -> Link:
+        """Start the actor of a link, and return the link."""
+        made: list[Link] = []
+
+        def make(ctx: Context) -> Link:
+            assert ctx.nursery is not None
+            timers = ctx.ref.cell.shared.timers
+            link = Link(
+                node=node,
+                id_=id_,
+                boot=boot,
+                codec=self._codec,
+                published=self.published,
+                pace=self._pace,
+                nursery=ctx.nursery,
+                recorder=self._runtime.recorder,
+                on_lost=partial(self._lost, (node, id_), ctx.ref),
+                after=lambda delay_s, function: timers.after(delay_s, function).cancel,
+            )
+            made.append(link)
+            self._links[node, id_] = link
+            if keep is not None:
+                ctx.start_soon(keep, link)
+            return link
+
+        await self._supervisor.spawn(LinkActor, make, name=f"{node}-{id_[:8]}", spec=_TEMPORARY)
+        return made[0]
+
+    def _lost(self, key: tuple[str, str], ref: Ref[Any]) -> None:
+        self._links.pop(key, None)
+        ref.stop(why="the link is lost")
+
+    def close(self) -> None:
+        """Lose all links."""
+        for link in self.links():
+            link.lose("the node closes")
+
+
+_TEMPORARY: Final = ChildSpec(restart=Restart.TEMPORARY)
+
+
+@asynccontextmanager
+async def open_node(
+    runtime: Runtime,
+    *,
+    name: str,
+    codec: MessageCodec | None = None,
+    peers: Mapping[str, LinkPeer] | None = None,
+    listen: Sequence[Tcp | UnixSocket] = (),
+    hosts: Sequence[str] = (),
+    pace: LinkPace | None = None,
+    report: Callable[[Incident], None] | None = None,
+) -> AsyncIterator[LinkNode]:
+    """Open a node until the block is left; then its links are lost, and nothing listens any more.
+
+    Args:
+        runtime: The runtime whose actors may be published; links are actors below `remote` in it.
+        name: Name of this node, which the others know it by.
+        codec: Reads and writes messages; by default plain JSON values only.
+        peers: The other nodes, by name.
+        listen: Where links are taken; nowhere by default. Beyond this machine TLS is required.
+        hosts: Further exact values of `Host` under which it is reached.
+        pace: Times of links.
+        report: Called with what a log should name.
+
+    Raises:
+        UsageError: A name, a token, an address or a place to listen cannot be used; the text says which.
+    """
+    try:
+        for each in (name, *(peers or {})):
+            check_node_name(each)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    for peer in (peers or {}).values():
+        if peer.address:
+            read_address(peer.address)
+    supervisor = await runtime.spawn_supervisor("remote", escalates=False)
+    node = LinkNode(
+        runtime, supervisor, name=name, codec=codec or MessageCodec(), peers=peers or {}, pace=pace or LinkPace()
+    )
+    try:
+        if not listen:
+            yield node
+            return
+        upgrade = Upgrade(
+            path=LINK_PATH,
+            serve=node.serve,
+            judge=lambda _: None,
+            protocol=SUBPROTOCOL,
+            max_bytes_before_proof=MAX_HELLO,
+            max_bytes=MAX_MESSAGE,
+            refuses_origins=True,
+        )
+        async with open_server([upgrade], listen=listen, hosts=hosts, report=report) as server:
+            node.addresses = server.addresses
+            yield node
+            node.close()
+    finally:
+        node.close()
+        supervisor.ref.stop(why="the node closes")

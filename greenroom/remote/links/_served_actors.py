@@ -1,0 +1,346 @@
+"""Requests of another node for actors of this one: messages, asks, watches and orders, for published actors only.
+
+Rule 1: only what was published is reached, and only under a number that this link gave; anything else is `no_actor`, as what does not exist.
+Rule 2: a message that was accepted waits here until the mailbox has a place for it, and its sender has a limited number of places.
+Rule 3: an order that overtakes what it speaks of is remembered until that has come. This module must not know of connections.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from greenroom.actors import AbortResult, Down, Ref, Subscription
+from greenroom.core import AskTimedOut, Closed, UsageError
+from greenroom.mailbox import Delivery, Lane
+from greenroom.remote.wire import (
+    AbortedFrame,
+    AbortFrame,
+    AnswerFrame,
+    AskFrame,
+    CancelFrame,
+    CreditFrame,
+    DownFrame,
+    FindFrame,
+    FoundFrame,
+    KillFrame,
+    LinkFrame,
+    MessageCodec,
+    RefusedFrame,
+    StopFrame,
+    TellFrame,
+    UnreadableValue,
+    UnwatchFrame,
+    WatchFrame,
+)
+from greenroom.waiting import ReplySlot
+
+PLACES: Final = 256
+"""Places that an actor has for the messages of one link."""
+_RETURNED_AT: Final = 64
+"""Places are given back in groups of this size."""
+MAX_OPEN_CALLS: Final = 4_096
+"""Asks, watches, searches and aborts of one link that may be open; as many of each from the other side."""
+_MAX_WHY: Final = 10_000
+_LANES: Final[Mapping[str, Lane]] = {lane.value: lane for lane in Lane}
+
+
+@final
+class PublishedActors:
+    """The actors of a node that others may reach, by the name under which they were published."""
+
+    def __init__(self) -> None:
+        self._refs: dict[str, Ref[Any]] = {}
+
+    def publish(self, name: str, ref: Ref[Any]) -> None:
+        """Publish an actor, so that other nodes can find it.
+
+        Raises:
+            UsageError: Another living actor is published under that name.
+        """
+        known = self._refs.get(name)
+        if known is not None and known != ref and not known.cell.is_gone:
+            raise UsageError(f"{name!r} is published already, as {known.path!r}")
+        self._refs[name] = ref
+
+    def withdraw(self, name: str) -> None:
+        """Remove an actor, so that nobody finds it any more. Links that have found it keep it."""
+        self._refs.pop(name, None)
+
+    def find(self, name: str) -> Ref[Any] | None:
+        """Return the actor that was published under a name; None if there is none, or it has ended."""
+        ref = self._refs.get(name)
+        return None if ref is None or ref.cell.is_gone else ref
+
+
+@final
+@attrs.define(eq=False)
+class _Served:
+    """An actor that the other node has found."""
+
+    ref: Ref[Any]
+    waiting: deque[tuple[int, Lane, int, Any]] = attrs.field(factory=deque)
+    """Messages for which the mailbox had no place: number of the frame, lane, size, message."""
+    returned: int = 0
+    """Places that are free again, and that the other node has not been told of."""
+
+
+@final
+@attrs.define(eq=False)
+class _ServedAsk:
+    """An ask of the other node."""
+
+    target: _Served
+    slot: ReplySlot
+    envelope: Any
+    is_cascading: bool
+    forget: Callable[[], None]
+
+
+@final
+class ServedActors:
+    """The actors that one link may reach here.
+
+    Args:
+        node: Name of the other node.
+        send: Sends a frame to it.
+        codec: Reads messages, and writes answers.
+        published: The actors that may be found.
+        nursery: For messages that wait for a place.
+        after: Calls a function after a delay in seconds, and returns what cancels it.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        send: Callable[[LinkFrame], object],
+        codec: MessageCodec,
+        published: PublishedActors,
+        nursery: trio.Nursery,
+        after: Callable[[float, Callable[[], object]], Callable[[], None]],
+    ) -> None:
+        self._node = node
+        self._send = send
+        self._codec = codec
+        self._published = published
+        self._nursery = nursery
+        self._after = after
+        self._actors: dict[int, _Served] = {}
+        self._numbers: dict[str, int] = {}  # by the actor's id
+        self._asks: dict[int, _ServedAsk] = {}
+        self._watches: dict[int, Subscription] = {}
+        self._overtook: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self.handlers: Final[Mapping[type[LinkFrame], Callable[[int, Any], None]]] = {
+            FindFrame: self._find,
+            TellFrame: self._tell,
+            AskFrame: self._ask,
+            CancelFrame: self._cancel,
+            WatchFrame: self._watch,
+            UnwatchFrame: self._unwatch,
+            AbortFrame: self._abort,
+            StopFrame: self._stop,
+            KillFrame: self._kill,
+        }
+        """The function for each kind of frame, called with its number."""
+
+    def _find(self, _: int, frame: FindFrame) -> None:
+        ref = self._published.find(frame.path)
+        if ref is None:
+            self._send(FoundFrame(find=frame.find, to=0))
+            return
+        number = self._numbers.get(ref.id)
+        places = 0
+        if number is None:
+            number = self._numbers[ref.id] = len(self._numbers) + 1
+            self._actors[number] = _Served(ref)
+            places = PLACES
+        self._send(FoundFrame(find=frame.find, to=number, path=ref.path, places=places))
+
+    # --- messages ---------------------------------------------------------------------------------------------------
+
+    def _tell(self, number: int, frame: TellFrame) -> None:
+        target = self._actors.get(frame.to)
+        lane = _LANES.get(frame.lane)
+        if target is None or lane is None:
+            self._send(RefusedFrame(tell=number, to=frame.to, why="no_actor"))
+            return
+        try:
+            message = self._codec.read(frame.value)
+        except UnreadableValue:
+            self._refuse(target, number, frame.to, "unreadable")
+            return
+        mailbox = target.ref.cell.mailbox
+        if target.waiting and lane is not Lane.NOW:
+            target.waiting.append((number, lane, frame.size, message))
+            return
+        delivery = self._put(mailbox.put_nowait, message, lane, frame.size)
+        if delivery is Delivery.FULL:
+            target.waiting.append((number, lane, frame.size, message))
+            self._nursery.start_soon(self._forward, frame.to, target)
+        elif delivery is Delivery.CLOSED:
+            self._refuse(target, number, frame.to, "ended")
+        else:
+            self._return_place(target, frame.to)
+
+    @staticmethod
+    def _put(put: Callable[..., Delivery], message: Any, lane: Lane, size: int) -> Delivery:
+        try:
+            return put(message, lane, size)
+        except UsageError:  # larger than the whole mailbox: it will never fit
+            return Delivery.CLOSED
+
+    async def _forward(self, to: int, target: _Served) -> None:
+        """Put messages as the mailbox takes them, until none is left."""
+        while target.waiting:
+            number, lane, size, message = target.waiting[0]
+            try:
+                await target.ref.cell.mailbox.put(message, lane, size_bytes=size)
+            except (Closed, UsageError):
+                target.waiting.popleft()
+                self._refuse(target, number, to, "ended")
+            else:
+                target.waiting.popleft()
+                self._return_place(target, to)
+
+    def _refuse(self, target: _Served, number: int, to: int, why: str) -> None:
+        self._send(RefusedFrame(tell=number, to=to, why=why))
+        self._return_place(target, to)
+
+    def _return_place(self, target: _Served, to: int) -> None:
+        target.returned += 1
+        if target.returned >= _RETURNED_AT:
+            self._send(CreditFrame(to=to, places=target.returned))
+            target.returned = 0
+
+    # --- asks -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, _: int, frame: AskFrame) -> None:
+        if self._was_overtaken("ask", frame.ask):
+            return
+        target = self._actors.get(frame.to)
+        lane = _LANES.get(frame.lane)
+        if target is None or lane is None or frame.ask in self._asks:
+            self._send(AnswerFrame(ask=frame.ask, error="ActorEnded", why="no such actor"))
+            return
+        try:
+            request = self._codec.read(frame.value)
+        except UnreadableValue as error:
+            self._send(AnswerFrame(ask=frame.ask, error="UnreadableValue", why=str(error)))
+            return
+        slot = ReplySlot()
+        cell = target.ref.cell
+        put = functools.partial(cell.mailbox.put_nowait, reply=slot)
+        is_full = bool(target.waiting) or len(self._asks) >= MAX_OPEN_CALLS
+        delivery = Delivery.FULL if is_full else self._put(put, request, lane, frame.size)
+        if delivery is not Delivery.ACCEPTED:
+            kind = "Undelivered" if delivery is Delivery.FULL else "ActorEnded"
+            self._send(AnswerFrame(ask=frame.ask, error=kind, why=delivery.value))
+            return
+        expire = functools.partial(slot.fail, AskTimedOut(cell.id, frame.left_s, path=cell.path))
+        served = _ServedAsk(target, slot, cell.mailbox.newest(lane), frame.cascade, self._after(frame.left_s, expire))
+        self._asks[frame.ask] = served
+        slot.callback = functools.partial(self._answer, frame.ask)
+
+    def _answer(self, number: int) -> None:
+        served = self._asks.pop(number)
+        served.forget()
+        value, failure = served.slot.value, served.slot.error
+        if failure is not None:
+            self._send(AnswerFrame(ask=number, error=type(failure).__name__, why=str(failure)[:_MAX_WHY]))
+            return
+        try:
+            self._send(AnswerFrame(ask=number, value=self._codec.write(value)))
+        except UsageError as unsendable:
+            self._send(AnswerFrame(ask=number, error="UsageError", why=str(unsendable)[:_MAX_WHY]))
+
+    def _cancel(self, _: int, frame: CancelFrame) -> None:
+        served = self._asks.pop(frame.ask, None)
+        if served is None:
+            self._remember("ask", frame.ask)
+        else:
+            self._take_back(served)
+
+    def _take_back(self, served: _ServedAsk) -> None:
+        served.forget()
+        served.slot.close()
+        cell = served.target.ref.cell
+        if cell.turn.envelope is not served.envelope:
+            cell.mailbox.withdraw(served.envelope, is_known=True)
+        elif served.is_cascading:
+            served.target.ref.abort_turn(cell.turn.token, why="the asker was cancelled")
+
+    # --- ends -------------------------------------------------------------------------------------------------------
+
+    def _watch(self, _: int, frame: WatchFrame) -> None:
+        if self._was_overtaken("watch", frame.watch) or frame.watch in self._watches:
+            return
+        target = self._actors.get(frame.to) if len(self._watches) < MAX_OPEN_CALLS else None
+        if target is None:
+            self._send(DownFrame(watch=frame.watch, state="failed", incarnation=0, who="runtime", why="no such actor"))
+            return
+        subscription = target.ref.watch(functools.partial(self._down, frame.watch))
+        if subscription.is_open:
+            self._watches[frame.watch] = subscription
+
+    def _down(self, number: int, down: Down) -> None:
+        self._watches.pop(number, None)
+        self._send(
+            DownFrame(
+                watch=number,
+                state=down.state.value,
+                incarnation=down.incarnation,
+                who=down.cause.who if down.cause is not None else "",
+                why=down.cause.why if down.cause is not None else "",
+                error=f"{type(down.error).__name__}: {down.error}"[:_MAX_WHY] if down.error is not None else "",
+            )
+        )
+
+    def _unwatch(self, _: int, frame: UnwatchFrame) -> None:
+        subscription = self._watches.pop(frame.watch, None)
+        if subscription is None:
+            self._remember("watch", frame.watch)
+        else:
+            subscription.cancel()
+
+    def _abort(self, _: int, frame: AbortFrame) -> None:
+        target = self._actors.get(frame.to)
+        result: AbortResult | None = None if target is None else target.ref.abort_turn(why=self._why(frame.why))
+        self._send(AbortedFrame(abort=frame.abort, status="idle" if result is None else result.status.value))
+
+    def _stop(self, _: int, frame: StopFrame) -> None:
+        target = self._actors.get(frame.to)
+        if target is not None:
+            target.ref.stop(grace_s=frame.grace_s, why=self._why(frame.why))
+
+    def _kill(self, _: int, frame: KillFrame) -> None:
+        target = self._actors.get(frame.to)
+        if target is not None:
+            target.ref.kill(self._why(frame.why))
+
+    def _why(self, why: str) -> str:
+        return f"{why[:1_000] or 'no reason'} (node {self._node})"
+
+    # --- orders that came first, and the end of the link ---------------------------------------------------------------
+
+    def _remember(self, what: str, number: int) -> None:
+        self._overtook[what, number] = None
+        if len(self._overtook) > MAX_OPEN_CALLS:
+            self._overtook.popitem(last=False)
+
+    def _was_overtaken(self, what: str, number: int) -> bool:
+        return (what, number) in self._overtook and self._overtook.pop((what, number)) is None
+
+    def lose(self) -> None:
+        """Take back what a lost link has asked for. Messages that were accepted are delivered all the same."""
+        for served in self._asks.values():
+            self._take_back(served)
+        for subscription in self._watches.values():
+            subscription.cancel()
+        self._asks.clear()
+        self._watches.clear()
+        self._overtook.clear()

@@ -1,0 +1,450 @@
+"""Nodes over real sockets: who is let in, what is said to others, and what a restart means."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, final
+
+import attrs
+import pytest
+import trio
+from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnection, wrap_client_stream
+
+import greenroom as gr
+from greenroom.core import Cause, UsageError, open_bare_nursery
+from greenroom.mailbox import Delivery
+from greenroom.remote.links._dialling import Unreachable, read_address
+from greenroom.remote.links._link import LinkPace
+from greenroom.remote.links._link_states import LinkState
+from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
+from greenroom.remote.links._remote_calls import RemoteError
+from greenroom.remote.wire._hello import SUBPROTOCOL, Hello, new_random, proof_message, prove, read_hello, read_proof
+from greenroom.remote.wire._link_frames import KillFrame, TellFrame
+from greenroom.remote.wire._message_codec import MessageCodec
+from greenroom.serving import Incident, Tcp, UnixSocket, connect_unix, open_unix_listener
+from tests.remote.links.linked import CODEC, Counter, Sum
+
+TOKEN = b"0123456789abcdef" * 2
+LIMIT_S = 60
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder whose path is short enough for a socket."""
+    with TemporaryDirectory(prefix="gr") as name:
+        yield Path(name)
+
+
+@final
+@attrs.define
+class Host:
+    """A node that listens, with one published actor."""
+
+    node: LinkNode
+    runtime: gr.Runtime
+    counter: gr.Ref[Any]
+    incidents: list[Incident]
+
+
+@asynccontextmanager
+async def open_host(path: Path, *, name: str = "host", token: bytes = TOKEN) -> AsyncIterator[Host]:
+    """Open a node on a socket that knows one other, `guest`."""
+    incidents: list[Incident] = []
+    async with (
+        gr.open_runtime() as runtime,
+        open_node(
+            runtime,
+            name=name,
+            codec=CODEC,
+            peers={"guest": LinkPeer(token=token)},
+            listen=[UnixSocket(path)],
+            report=incidents.append,
+            pace=LinkPace(resume_s=300),
+        ) as node,
+    ):
+        counter = await runtime.spawn(Counter)
+        node.publish("counter", counter)
+        yield Host(node, runtime, counter, incidents)
+
+
+@asynccontextmanager
+async def open_guest(
+    address: str, *, name: str = "guest", token: bytes = TOKEN, of: str = "host"
+) -> AsyncIterator[LinkNode]:
+    """Open a node that knows where the host is."""
+    async with (
+        gr.open_runtime() as runtime,
+        open_node(
+            runtime,
+            name=name,
+            codec=CODEC,
+            peers={of: LinkPeer(token=token, address=address)},
+            pace=LinkPace(resume_s=300),
+        ) as node,
+    ):
+        yield node
+
+
+async def test_two_nodes_over_a_unix_socket(folder: Path) -> None:
+    async with open_host(folder / "s") as host, open_guest(f"unix:{folder}/s") as guest:
+        link = await guest.connect("host")
+        assert await guest.connect("host") is link
+        ref = await link.find("counter")
+        assert ref is not None
+        assert await link.find("other") is None
+        assert ref.tell(5) is Delivery.ACCEPTED
+        assert await ref.ask(Sum()) == 5
+        assert [each.node for each in host.node.links()] == ["guest"]
+        host.counter.stop()
+        assert (await ref.wait_ended()).state.value == "completed"
+    assert not (folder / "s").exists()
+
+
+async def test_two_nodes_over_tcp_on_this_machine() -> None:
+    async with (
+        gr.open_runtime() as runtime,
+        open_node(runtime, name="host", peers={"guest": LinkPeer(token=TOKEN)}, listen=[Tcp()]) as host,
+        open_guest(host.addresses[0]) as guest,
+    ):
+        link = await guest.connect("host")
+        assert await link.find("nobody") is None
+
+
+async def test_a_runtime_whose_link_actor_is_killed_has_lost_the_link(folder: Path) -> None:
+    async with open_host(folder / "s"), open_guest(f"unix:{folder}/s") as guest:
+        link = await guest.connect("host")
+        ref = await link.find("counter")
+        assert ref is not None
+        actor = next(each for each in guest._supervisor.children() if not each.cell.is_gone)
+        actor.kill()
+        down = await ref.wait_ended()
+        assert (down.state.value, link.is_lost, guest.links()) == ("failed", True, [])
+        again = await guest.connect("host")
+        assert again is not link
+
+
+@pytest.mark.promise("R3-d")
+async def test_a_host_that_was_started_anew_is_another_one(folder: Path) -> None:
+    async with open_guest(f"unix:{folder}/s") as guest:
+        async with open_host(folder / "s"):
+            link = await guest.connect("host")
+            ref = await link.find("counter")
+            assert ref is not None
+        async with open_host(folder / "s") as host:
+            with trio.fail_after(20):
+                down = await ref.wait_ended()
+            assert down.cause == Cause("runtime", "link_lost")
+            assert ref.tell(1) is Delivery.CLOSED
+            again = await guest.connect("host")
+            anew = await again.find("counter")
+            assert anew is not None
+            assert anew != ref
+            assert await anew.ask(Sum()) == 0
+            assert host.counter.get_state()["told"] == []
+
+
+@pytest.mark.promise("R3-d")
+async def test_a_guest_that_was_started_anew_is_another_one(folder: Path) -> None:
+    async with open_host(folder / "s") as host:
+        async with open_guest(f"unix:{folder}/s") as guest:
+            guest.publish("counter", await guest._runtime.spawn(Counter))
+            await guest.connect("host")
+            ref = await host.node.links()[0].find("counter")
+            assert ref is not None
+        async with open_guest(f"unix:{folder}/s") as guest:
+            await guest.connect("host")
+            with trio.fail_after(20):
+                down = await ref.wait_ended()
+            assert down.cause == Cause("runtime", "link_lost")
+            assert [each.node for each in host.node.links()] == ["guest"]
+
+
+# --- who is let in ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("guest", "says"),
+    [
+        ({"token": b"x" * 32}, "the token is wrong, or the node is not expected there"),
+        ({"name": "stranger"}, "the token is wrong, or the node is not expected there"),
+        ({"of": "another"}, "the node there is called 'host'"),
+    ],
+    ids=["token", "name", "other node"],
+)
+async def test_who_does_not_fit_is_refused_with_one_line(folder: Path, guest: dict[str, Any], says: str) -> None:
+    async with open_host(folder / "s") as host, open_guest(f"unix:{folder}/s", **guest) as node:
+        with pytest.raises(Unreachable, match=says) as caught:
+            await node.connect(guest.get("of", "host"))
+        assert caught.value.is_final
+        assert host.node.links() == []
+        assert TOKEN.decode() not in str(caught.value) + repr(host.incidents)
+
+
+async def test_nobody_at_an_address_is_said_with_name_and_address(folder: Path) -> None:
+    async with open_guest(f"unix:{folder}/s") as guest:
+        with pytest.raises(Unreachable, match=r"cannot reach node 'host' at unix:.*/s: no such file"):
+            await guest.connect("host")
+        with pytest.raises(UsageError, match="no node 'moon' is known; known: host"):
+            await guest.connect("moon")
+
+
+async def test_a_server_that_takes_no_links_is_named(folder: Path) -> None:
+    async with trio.open_nursery() as nursery:
+        listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
+
+        async def refuse(stream: trio.SocketStream) -> None:
+            await stream.receive_some()
+            await stream.send_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+        nursery.start_soon(trio.serve_listeners, refuse, [listener])
+        async with open_guest(f"http://127.0.0.1:{listener.socket.getsockname()[1]}") as guest:
+            with pytest.raises(Unreachable, match="the server there rejects it"):
+                await guest.connect("host")
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("host", "must be unix:/path"),
+        ("http://127.0.0.1", "must be unix:/path"),
+        ("http://example.org:80", "is another machine: use https"),
+        ("http://10.0.0.1:80", "is another machine: use https"),
+        ("ftp://127.0.0.1:80", "must be unix:/path"),
+        ("http://127.0.0.1:99999", "must be unix:/path"),
+        ("https://example.org:1/x", "must be unix:/path"),
+        ("unix:relative", "must be absolute"),
+    ],
+)
+async def test_an_address_that_cannot_be_used_says_so(text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read_address(text)
+
+
+async def test_a_token_and_a_name_are_checked_at_the_start() -> None:
+    with pytest.raises(ValueError, match="at least 32 bytes"):
+        LinkPeer(token=b"short")
+    assert TOKEN.decode() not in repr(LinkPeer(token=TOKEN))
+    async with gr.open_runtime() as runtime:
+        with pytest.raises(UsageError, match="a node must be called by"):
+            async with open_node(runtime, name="a b"):
+                pass
+
+
+# --- peers that write by hand ---------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def by_hand(path: Path, **options: Any) -> AsyncIterator[WebSocketConnection]:
+    """Open a WebSocket to a host, as a peer that keeps to no rule."""
+    stream = await connect_unix(path)
+    options = {"subprotocols": [SUBPROTOCOL], "max_message_size": 2**23} | options
+    try:
+        async with open_bare_nursery() as nursery:
+            with trio.fail_after(LIMIT_S):
+                socket = await wrap_client_stream(nursery, stream, "localhost", "/link", **options)  # type: ignore[arg-type]
+                yield socket
+            nursery.cancel_scope.cancel()
+    finally:
+        await trio.aclose_forcefully(stream)
+
+
+def hello(**values: Any) -> Hello:
+    return Hello(**({"node": "guest", "boot": new_random(), "link": new_random()} | values))
+
+
+async def shaken(socket: WebSocketConnection, ours: Hello, token: bytes = TOKEN) -> Hello:
+    """Go through the handshake."""
+    await socket.send_message(ours.to_bytes())
+    theirs = read_hello(await socket.get_message())
+    await socket.send_message(proof_message(prove(token, "dials", dialler=ours, listener=theirs)))
+    read_proof(await socket.get_message())
+    return theirs
+
+
+async def closed(socket: WebSocketConnection) -> tuple[int, str]:
+    """Return the code and the reason with which the host closes."""
+    with pytest.raises(ConnectionClosed) as caught:
+        while True:
+            await socket.get_message()
+    assert caught.value.reason is not None
+    return caught.value.reason.code, caught.value.reason.reason or ""
+
+
+@pytest.mark.promise("R13-a")
+@pytest.mark.parametrize(
+    ("first", "code", "says"),
+    [
+        (b"", 4004, "hello: no JSON"),
+        (b"\xff" * 10, 4004, "hello: no JSON"),
+        (b"{}", 4004, "hello: missing"),
+        (b"[" * 60_000, 4004, "hello: no JSON"),
+        (b"x" * 100_000, 1009, ""),
+        (hello(v=(2, 3)).to_bytes(), 4001, "no common version: this side speaks 1, the other 2 to 3"),
+        (b'{"hello": {"node": "guest\\u0000", "boot": "", "link": ""}}', 4004, "hello: a node must be called by"),
+    ],
+    ids=["empty", "binary", "nothing", "deep", "large", "version", "control"],
+)
+async def test_a_first_message_that_cannot_be_ends_the_connection(
+    folder: Path, first: bytes, code: int, says: str
+) -> None:
+    async with open_host(folder / "s") as host:
+        async with by_hand(folder / "s") as socket:
+            await socket.send_message(first)
+            got, reason = await closed(socket)
+            assert got == code
+            assert says in reason
+        assert host.node.links() == []
+
+
+@pytest.mark.promise("R13-a")
+async def test_a_recorded_connection_cannot_be_played_back(folder: Path) -> None:
+    ours = hello()
+    async with open_host(folder / "s") as host:
+        async with by_hand(folder / "s") as socket:
+            await socket.send_message(ours.to_bytes())
+            theirs = read_hello(await socket.get_message())
+            proof = proof_message(prove(TOKEN, "dials", dialler=ours, listener=theirs))
+            await socket.send_message(proof)
+            read_proof(await socket.get_message())
+        async with by_hand(folder / "s") as socket:
+            await socket.send_message(ours.to_bytes())
+            await socket.get_message()
+            await socket.send_message(proof)
+            assert (await closed(socket))[0] == 1008
+        assert [each.kind for each in host.incidents] == ["wrong"]
+
+
+@pytest.mark.promise("R13-a")
+@pytest.mark.parametrize(
+    "options",
+    [{"extra_headers": [("Origin", "http://localhost")]}, {"subprotocols": ["greenroom.link.2"]}, {"subprotocols": []}],
+)
+async def test_browsers_and_other_protocols_are_refused_before_anything_is_read(
+    folder: Path, options: dict[str, Any]
+) -> None:
+    async with open_host(folder / "s") as host:
+        with pytest.RaisesGroup(ConnectionRejected):
+            async with by_hand(folder / "s", **options):
+                pass
+        assert [each.kind for each in host.incidents] == ["refused"]
+
+
+BAD_MESSAGES = {
+    "text": "hello",
+    "batches": b"{}",
+    "gap": b'[[0],[0,[7,"find",1,"counter"]]]',
+    "future": b"[[9],[0]]",
+    "kind": b'[[0],[0,[1,"explode"]]]',
+    "channel": b'[[0,[1,"tell",1,"next",1]],[0]]',
+    "field": b'[[0],[0,[1,"find",-1,"counter"]]]',
+    "deep": b'[[0],[0,[1,"tell",1,"next",' + b"[" * 90 + b"]" * 90 + b"]]]",
+    "second hello": hello().to_bytes(),
+}
+
+
+@pytest.mark.promise("R13-a")
+@pytest.mark.parametrize("message", BAD_MESSAGES.values(), ids=BAD_MESSAGES)
+async def test_what_breaks_the_rules_ends_only_its_own_connection(folder: Path, message: str | bytes) -> None:
+    async with open_host(folder / "s") as host, open_guest(f"unix:{folder}/s") as guest:
+        link = await guest.connect("host")
+        async with by_hand(folder / "s") as socket:
+            await shaken(socket, hello())
+            await socket.send_message(message)
+            assert (await closed(socket))[0] in (4002, 4004)
+        ref = await link.find("counter")
+        assert ref is not None
+        assert await ref.ask(Sum()) == 0
+        assert not host.counter.cell.is_gone
+
+
+@pytest.mark.promise("R13-a")
+async def test_what_was_not_published_or_found_is_no_actor(folder: Path) -> None:
+    async with open_host(folder / "s") as host, open_guest(f"unix:{folder}/s") as guest:
+        secret = await host.runtime.spawn(Counter, name="secret")
+        link = await guest.connect("host")
+        assert await link.find("secret") is None
+        for number in range(1, 5):
+            link.put(TellFrame(to=number, lane="next", value=1))
+            link.put(KillFrame(to=number))
+        ref = await link.find("counter")
+        assert ref is not None
+        assert await ref.ask(Sum()) == 0
+        assert not secret.cell.is_gone
+        assert not host.counter.cell.is_gone
+
+
+async def test_what_fits_no_registered_class_is_told_to_the_sender(folder: Path) -> None:
+    async with open_host(folder / "s"), open_guest(f"unix:{folder}/s") as guest:
+        ref = await (await guest.connect("host")).find("counter")
+        assert ref is not None
+        with pytest.raises(UsageError, match="its class is not registered"):
+            ref.tell(Incident)
+        stranger = attrs.make_class("Stranger", ["x"])
+        ref._calls.codec = MessageCodec([Sum, stranger])
+        with pytest.raises(RemoteError, match="no registered class: 'Stranger'"):
+            await ref.ask(stranger(1))
+
+
+# --- cuts ---------------------------------------------------------------------------------------------------------------
+
+
+@final
+class CuttingProxy:
+    """Passes bytes between a guest and a host, and cuts connections at random places."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self.path = path
+        self.cuts = 0
+        self._chance = random.Random(seed)
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        try:
+            host = await connect_unix(self.path)
+        except OSError:
+            await trio.aclose_forcefully(stream)
+            return
+        left = [self._chance.randrange(2_000, 60_000)]
+        async with trio.open_nursery() as nursery:
+
+            async def pump(source: trio.SocketStream, target: trio.SocketStream) -> None:
+                try:
+                    while left[0] > 0 and (chunk := await source.receive_some(4_096)):
+                        sent = chunk[: max(left[0], 0)]
+                        left[0] -= len(sent)
+                        await target.send_all(sent)
+                except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    pass
+                self.cuts += 1
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(pump, stream, host)
+            nursery.start_soon(pump, host, stream)
+        for each in (stream, host):
+            await trio.aclose_forcefully(each)
+
+
+@pytest.mark.promise("R2-c")
+async def test_a_proxy_that_cuts_loses_and_repeats_nothing(folder: Path) -> None:
+    proxy = CuttingProxy(folder / "s", seed=7)
+    async with open_host(folder / "s") as host, trio.open_nursery() as nursery:
+        listener = await open_unix_listener(folder / "proxy", backlog=16)
+        nursery.start_soon(partial(trio.serve_listeners, proxy.serve, [listener]))
+        async with open_guest(f"unix:{folder}/proxy") as guest:
+            with trio.fail_after(LIMIT_S):
+                link = await guest.connect("host")
+                ref = await link.find("counter")
+                assert ref is not None
+                for number in range(10_000):
+                    while ref.tell(number) is not Delivery.ACCEPTED:
+                        await link.wait_state(LinkState.UP)
+                        await trio.sleep(0.001)
+                await ref.ask(Sum())
+            assert host.counter.get_state()["told"] == list(range(10_000))
+            assert proxy.cuts > 5
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,136 @@
+"""Mutants of links: numbers, windows, proofs, and what is told when a link is lost."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tools.mutants.catalogue import Mutant
+
+_CALLS: Final = "greenroom.remote.links._remote_calls"
+_CHANNEL: Final = "greenroom.remote.wire._numbered_channel"
+_CODEC: Final = "greenroom.remote.wire._message_codec"
+_HELLO: Final = "greenroom.remote.wire._hello"
+_LINK: Final = "greenroom.remote.links._link"
+_NODE: Final = "greenroom.remote.links._node"
+_REF: Final = "greenroom.remote.links._remote_ref"
+_WIRE: Final = "greenroom.remote.wire._wire"
+_CODEC_TESTS: Final = ("tests/remote/wire/test_codec.py",)
+_HELLO_TESTS: Final = ("tests/remote/wire/test_hello.py",)
+_LINK_TESTS: Final = ("tests/remote/links/test_link.py",)
+_NODE_TESTS: Final = ("tests/remote/links/test_node.py",)
+_WIRE_TESTS: Final = ("tests/remote/wire/test_wire.py",)
+
+LINKS: Final = (
+    Mutant(
+        "a new connection goes on behind what the old one was given",
+        ("R2-a",),
+        _CHANNEL,
+        "        self._ahead = 0\n        self._sent_bytes = 0\n        self._told",
+        "        self._told",
+        tests=_WIRE_TESTS,
+    ),
+    Mutant(
+        "a gap passes",
+        ("R2-b",),
+        _CHANNEL,
+        "if number == self.got + 1:",
+        "if number > self.got:",
+        tests=_WIRE_TESTS,
+    ),
+    Mutant(
+        "a new connection repeats what the other side has",
+        ("R2-c",),
+        _CHANNEL,
+        "        self.acknowledge(got)\n        self._ahead = 0",
+        "        self._ahead = 0",
+        tests=_LINK_TESTS,
+    ),
+    Mutant(
+        "silence is not noticed",
+        ("R2-d",),
+        _LINK,
+        "silence_s = SILENT_TICKS * tick_s",
+        "silence_s = 100 * tick_s",
+        tests=_LINK_TESTS,
+    ),
+    Mutant(
+        "versions without a common one agree",
+        ("R2-e",),
+        _HELLO,
+        "if version < max(ours.v[0], theirs.v[0]):",
+        "if version < 1:",
+        tests=_HELLO_TESTS,
+    ),
+    Mutant(
+        "an object of any registered class fits anywhere",
+        ("R2-f",),
+        _CODEC,
+        "if kind is None or not issubclass(kind, get_origin(wanted) or wanted):",
+        "if kind is None:",
+        tests=_CODEC_TESTS,
+    ),
+    Mutant(
+        "all data that waits is given to the connection at once",
+        ("R2-g",),
+        _WIRE,
+        "_IN_FLIGHT_FRAMES: Final = 512",
+        "_IN_FLIGHT_FRAMES: Final = 5_120",
+        tests=_WIRE_TESTS,
+    ),
+    Mutant(
+        "a message takes no place",
+        ("R3-b",),
+        _REF,
+        "        target.places -= 1\n",
+        "",
+        tests=_LINK_TESTS,
+    ),
+    Mutant(
+        "a request that may have been run counts as not sent",
+        ("R3-c",),
+        _CALLS,
+        '"unknown" if was_sent else "not_sent"',
+        '"not_sent"',
+        tests=_LINK_TESTS,
+    ),
+    Mutant(
+        "a node that was started anew is taken for the one before",
+        ("R3-d",),
+        _NODE,
+        'if each.node == theirs.node and each.boot not in ("", theirs.boot):',
+        "if not each.node:",
+        tests=_NODE_TESTS,
+    ),
+    Mutant(
+        "the request of a cancelled asker is run",
+        ("R3-e",),
+        _CALLS,
+        "                self.put(CancelFrame(ask=number))",
+        "                pass",
+        tests=_LINK_TESTS,
+    ),
+    Mutant(
+        "a lost link tells no watcher",
+        ("R4-a",),
+        _CALLS,
+        "        for subscription in watches.values():\n            subscription.settle(self._lost_down(subscription.path))\n",
+        "",
+        tests=_LINK_TESTS,
+    ),
+    Mutant(
+        "a proof holds for every connection",
+        ("R13-a",),
+        _HELLO,
+        "said = [role, dialler.nonce, listener.nonce, ",
+        "said = [role, ",
+        tests=_NODE_TESTS,
+    ),
+    Mutant(
+        "a proof holds for every node",
+        ("R13-b",),
+        _HELLO,
+        "dialler.node, listener.node, dialler.link]",
+        "dialler.link]",
+        tests=_HELLO_TESTS,
+    ),
+)
