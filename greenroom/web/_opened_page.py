@@ -14,7 +14,7 @@ from typing import Final, final
 
 import trio
 
-from greenroom.core import UsageError, open_bare_nursery, split_cancelled
+from greenroom.core import UsageError, calm_collector, open_bare_nursery, split_cancelled
 from greenroom.gateway.record import find_journal
 from greenroom.replay import problem_facts
 from greenroom.serving import Server, ServerStatistics, Tcp, open_server
@@ -185,7 +185,8 @@ def show_page(run: str, *, runs: Path | None, port: int, place: str, find_proble
     if place and not place.isdecimal():
         raise UsageError(f"--at must be the number of an event for --page, got {place!r}")
     listed = folder if journal.parent.parent == folder else None
-    return trio.run(_serve, journal, listed, port, f"&at={place}" if place else "", find_problems, say)
+    with calm_collector():  # looking through a long run for garbage takes as long as folding it, and there is none
+        return trio.run(_serve, journal, listed, port, f"&at={place}" if place else "", find_problems, say)
 
 
 async def _serve(journal: Path, runs: Path | None, port: int, place: str, find_problems: FindProblems, say: Say) -> int:

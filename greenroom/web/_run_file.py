@@ -18,12 +18,12 @@ from typing import Any, Final, final
 from greenroom.core import JournalError
 from greenroom.core.texts import as_json
 from greenroom.session import FOLDS
-from greenroom.trace import TRANSCRIPTS, ColumnedWorld, JournalText, LockState, RunIndex, TimedLines, read_lock
+from greenroom.trace import TRANSCRIPTS, ColumnedWorld, LockState, RunIndex, TimedLines, read_lock
 from greenroom.trace.exports import Content, Redaction, Sink
 from greenroom.views import MailboxView
 from greenroom.web._bundle import bundled
 from greenroom.web._run_facts import RunFacts, RunStanding, epoch_s, parsed_line
-from greenroom.web._run_findings import LEFT_OUT, MAX_CHECKED, FindProblems, problems_in
+from greenroom.web._run_findings import FindProblems, look_for_problems
 
 BLOCK: Final = 5_000
 """Events in one block."""
@@ -208,8 +208,7 @@ class _RunFile:
     def _about(self) -> dict[str, Any]:
         """Return what there is to say of the whole run."""
         facts = self._facts.shown(self._index, self._standing(), self._world.world, self._journal)
-        facts |= {"events": self._count, "folded": self._count}
-        facts |= {"content": self._redaction.content, "block": BLOCK}
+        facts |= {"events": self._count, "content": self._redaction.content, "block": BLOCK}
         words = {name: facts.get(name) or "" for name in ("title", "cwd", "damage")}
         if self._redaction.content is Content.NONE:
             return facts | dict.fromkeys(words, "")
@@ -223,17 +222,15 @@ class _RunFile:
         return RunStanding.BROKEN_OFF if is_free and not is_cut else RunStanding.RUNNING
 
     def _problems(self) -> Mapping[str, Any]:
-        if self._count > MAX_CHECKED:
-            return {"problems": [], "why": LEFT_OUT}
-        header = self._index.header
-        assert header is not None
-        entries = self._index.entries(0, self._count)
-        text = JournalText(path=self._journal, header=header, entries=entries, torn_bytes=0)
-        found = problems_in(text, self._journal.parent, self._find_problems)
+        found = look_for_problems(self._index, self._count, self._journal, self._find_problems)
         texts = [
-            self._redaction.fields({"text": problem["text"]}) or {"text": "(its text is left out)"} for problem in found
+            self._redaction.fields({"text": problem["text"]}) or {"text": "(its text is left out)"}
+            for problem in found["problems"]
         ]
-        return {"problems": [{**problem, **text} for problem, text in zip(found, texts, strict=True)], "why": ""}
+        return {
+            **found,
+            "problems": [{**problem, **text} for problem, text in zip(found["problems"], texts, strict=True)],
+        }
 
     def _talk(self, name: str) -> Iterator[bytes]:
         """Yield the conversation of an agent up to the last event."""

@@ -47,8 +47,7 @@ TELLING: Final = frozenset(
 _SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 _READ: Final = 2_000
 """Events that are read at once."""
-LEFT_OUT: Final = f"This run has more than {MAX_CHECKED:,} events: its invariants, waits and slow ends are not listed here, but by greenroom replay --check."
-"""The words in place of the problems that are not looked for."""
+_LEFT_OUT: Final = f"This run has more than {MAX_CHECKED:,} events: its invariants, waits and slow ends are not listed here, but by greenroom replay --check."
 
 FindProblems = Callable[..., Sequence[Mapping[str, Any]]]
 """Called with the journal of a run and its folder: returns its problems, each with `kind`, `seq`, `t` and `text`. It blocks. With
@@ -86,16 +85,22 @@ class RunFindings:
         return self._body
 
     def _find(self, index: RunIndex, count: int) -> bytes:
-        is_whole = count <= MAX_CHECKED
-        entries = list(_entries(index, range(count) if is_whole else _telling(index, count)))
-        assert index.header is not None
-        text = JournalText(path=self._journal, header=index.header, entries=entries, torn_bytes=0)
-        find = self._find_problems if is_whole else partial(self._find_problems, is_whole=False)
-        problems = [*problems_in(text, self._journal.parent, find)]
-        if index.damage:
-            damage = f"{counted(index.damaged_lines, 'line')} left out: {index.damage}"
-            problems.append({"kind": "unsound", "seq": 0, "t": 0.0, "text": damage})
-        return as_json({"problems": problems, "why": "" if is_whole else LEFT_OUT, "events": count})
+        return as_json(look_for_problems(index, count, self._journal, self._find_problems))
+
+
+def look_for_problems(index: RunIndex, count: int, journal: Path, find_problems: FindProblems) -> dict[str, Any]:
+    """Return the problems that the first events of a run tell, why some may be left out, and the number of events. It blocks."""
+    is_whole = count <= MAX_CHECKED
+    entries = list(_entries(index, range(count) if is_whole else _telling(index, count)))
+    assert index.header is not None
+    text = JournalText(path=journal, header=index.header, entries=entries, torn_bytes=0)
+    problems = [
+        *problems_in(text, journal.parent, find_problems if is_whole else partial(find_problems, is_whole=False))
+    ]
+    if index.damage:
+        damage = f"{counted(index.damaged_lines, 'line')} left out: {index.damage}"
+        problems.append({"kind": "unsound", "seq": 0, "t": 0.0, "text": damage})
+    return {"problems": problems, "why": "" if is_whole else _LEFT_OUT, "events": count}
 
 
 def _telling(index: RunIndex, count: int) -> Sequence[int]:

@@ -179,13 +179,14 @@ function linkMoved(link) {
   drawSoon();
 }
 
-/** Draw what came; while much of the run is still to come, only now and then. */
-const drawCome = paced(() => drawSoon(), 250);
+/** Draw what came: soon, and while much of the run is still to come, only now and then. */
+const drawCome = paced(() => drawSoon(), 60);
+const drawRead = paced(() => drawSoon(), 250);
 
 function rowsCame() {
   settle();
-  if (model.run.share < 1) drawCome();
-  else drawSoon();
+  if (model.run.share < 1) drawRead();
+  else drawCome();
 }
 
 async function begin() {
