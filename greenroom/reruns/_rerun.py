@@ -43,7 +43,11 @@ class Rerun:
     was_cut: bool = False
     """True if the recorded run was killed: the re-run is equal up to there, and ended there."""
     events: int = 0
-    """Number of events in the journal of the recorded run."""
+    """Number of events of the re-run."""
+    requests: int = 0
+    """Number of its model requests that were equal to recorded ones."""
+    results: int = 0
+    """Number of its calls, questions and hooks that were, and got their recorded results."""
     tokens: int = 0
     """Tokens that the re-run asked for: always 0."""
 
@@ -153,7 +157,9 @@ class _Rerunner:
             run=self._runs / self._recorded.name,
             difference=difference,
             was_cut=conductor.was_cut,
-            events=len(self._recorded.places),
+            events=self._order.events,
+            requests=self._model.compared,
+            results=self._effects.compared,
         )
 
     def _ports(self) -> Ports:

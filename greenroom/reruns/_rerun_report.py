@@ -11,6 +11,7 @@ import attrs
 from greenroom.core.texts import printable_text
 from greenroom.effects import Difference
 from greenroom.reruns._rerun import Rerun
+from greenroom.terminal import counted
 
 SHOWN: Final = 200
 """Maximum number of characters shown of a value, from a little before it differs."""
@@ -33,7 +34,8 @@ def report_of(rerun: Rerun) -> str:
     if rerun.difference is not None:
         return block_of(rerun.difference)
     end = "; the recorded run was killed, and this one ends where its record does" if rerun.was_cut else ""
-    return f"equal: {rerun.events} events, 0 tokens{end}"
+    compared = f"{counted(rerun.requests, 'request')} and {counted(rerun.results, 'result')} compared"
+    return f"equal: {counted(rerun.events, 'event')}, {compared}, 0 tokens{end}"
 
 
 def block_of(difference: Difference) -> str:

@@ -166,4 +166,5 @@ def test_each_line_of_a_report_says_which_side_it_is(run: Path) -> None:
         "  recorded  'Begin.' (from character 0)",
         "  now       'Start.' (from character 0)",
     ]
-    assert report_of(Rerun(run=run, difference=None, events=7)) == "equal: 7 events, 0 tokens"
+    equal = Rerun(run=run, difference=None, events=7, requests=1, results=2)
+    assert report_of(equal) == "equal: 7 events, 1 request and 2 results compared, 0 tokens"

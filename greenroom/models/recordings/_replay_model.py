@@ -116,6 +116,8 @@ class RecordedModel:
         self._recorded_as: dict[str, str] = {}
         self._asked: dict[str, int] = {}
         self._mismatch: ReplayMismatch | None = None
+        self.compared = 0
+        """Number of requests that were equal."""
 
     def __repr__(self) -> str:
         return f"<RecordedModel {self._name!r} left={sum(map(len, self._left.values()))}>"
@@ -167,6 +169,7 @@ class RecordedModel:
         track = self._track(request, asked)
         difference = self._difference(track[0], asked) if track else None
         if track and difference is None:
+            self.compared += 1
             return track.popleft()
         mismatch = _mismatch(request.agent, number, difference, asked)
         if self._on_mismatch is not None and self._on_mismatch(mismatch, asked) is True:
