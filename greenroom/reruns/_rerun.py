@@ -156,7 +156,7 @@ class _Rerunner:
         return Rerun(
             run=self._runs / self._recorded.name,
             difference=difference,
-            was_cut=conductor.was_cut,
+            was_cut=self._recorded.is_cut and difference is None,
             events=self._order.events,
             requests=self._model.compared,
             results=self._effects.compared,
