@@ -3,7 +3,7 @@
 from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
-    from greenroom.effects._conductor import Conductor, Difference, EffectReplay
+    from greenroom.effects._conductor import MISSED, Conductor, Difference, EffectReplay
     from greenroom.effects._effect_file import EFFECTS_FILE, EffectHead, EffectLog, EffectRecord, read_effects
     from greenroom.effects._effect_port import Effects
     from greenroom.effects._owned_randomness import (
@@ -20,7 +20,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         globals(),
         {
-            "greenroom.effects._conductor": ("Conductor", "Difference", "EffectReplay"),
+            "greenroom.effects._conductor": ("MISSED", "Conductor", "Difference", "EffectReplay"),
             "greenroom.effects._effect_file": (
                 "EFFECTS_FILE",
                 "EffectHead",
@@ -44,6 +44,7 @@ else:
 
 __all__ = [
     "EFFECTS_FILE",
+    "MISSED",
     "RANDOM_SCOPE",
     "Conductor",
     "Difference",

@@ -28,6 +28,8 @@ PATIENCE_S: Final = 5.0
 """Seconds of the run's clock beyond its recorded time for which timers may still lead to a missing message."""
 TINY_S: Final = 1e-6
 """The smallest step of the clock: a deadline that has passed is handled in the next settling."""
+MISSED: Final = {"answer": "permission", "hook": "hook"}
+"""The causes of differences by the kinds of effects that only one side has; others are `not recorded`, or `too few`."""
 THREAD_S: Final = 0.002
 """Seconds, of the machine's clock, between two looks at threads that work, and at a program that does not end."""
 
@@ -246,10 +248,14 @@ class EffectReplay:
         if not left and may_miss:
             await trio.sleep_forever()
         if not left:
-            detail = "the record has no result for it, and nothing is run in a re-run"
-            await self._conductor.end_of_record(
-                Difference(agent=agent, what=what, now=now, cause="not recorded", detail=detail)
+            owners = [owner for kind, owner, name in self._left if (kind, name) == (of, key)]
+            cause = "ids" if owners and agent not in owners else MISSED.get(of, "not recorded")
+            detail = (
+                f"the record has it for {owners[0]}: ids are drawn otherwise"
+                if cause == "ids"
+                else "the record has no result for it, and nothing is run in a re-run"
             )
+            await self._conductor.end_of_record(Difference(agent=agent, what=what, now=now, cause=cause, detail=detail))
             return None
         effect = left.popleft()
         if not fits(effect.asked, now):

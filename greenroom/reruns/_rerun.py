@@ -17,7 +17,7 @@ from greenroom.agents.events import AgentSpoke, ModelBegan
 from greenroom.agents.memory import folder_name
 from greenroom.core import JournalError
 from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
-from greenroom.effects import Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder
+from greenroom.effects import MISSED, Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder
 from greenroom.models.recordings import RecordedModel, ReplayMismatch
 from greenroom.reruns._first_cause import with_cause
 from greenroom.reruns._mapped_folders import FolderMap
@@ -199,7 +199,9 @@ class _Rerunner:
             return None
         what = f"{effect.of} {effect.key}"
         detail = "the record has it, and the re-run did not ask for it"
-        return Difference(agent=effect.agent, what=what, recorded=effect.asked, cause="too few", detail=detail)
+        return Difference(
+            agent=effect.agent, what=what, recorded=effect.asked, cause=MISSED.get(effect.of, "too few"), detail=detail
+        )
 
     def _other_end(self) -> Difference | None:
         """Return a difference if the program has ended with another error than the recorded one."""

@@ -76,7 +76,7 @@ PLANTED: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "a first prompt of the definition": (
         {"main": attrs.evolve(MAIN, initial_prompt="Hello.")},
         "messages[0].content[0].text",
-        "code",
+        "prompt",
     ),
 }
 
