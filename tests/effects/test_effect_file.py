@@ -15,6 +15,7 @@ from greenroom.effects._effect_file import fits, read_effects
 KEY = "sk-ant-" + "api03-0123456789abcdef0123456789abcdef"
 
 
+@pytest.mark.promise("RR-6")
 def test_secrets_in_inputs_are_masked(tmp_path: Path) -> None:
     mask = Secrets({"ANTHROPIC_API_KEY": KEY}).mask_value
     path = tmp_path / "effects.jsonl"
@@ -43,6 +44,7 @@ def test_only_what_was_masked_may_differ(recorded: Any, now: Any, is_equal: bool
     assert fits(recorded, now) is is_equal
 
 
+@pytest.mark.promise("RR-8")
 def test_each_owner_draws_from_a_stream_of_its_own() -> None:
     """Whatever others draw between, and however wide; the streams of two seeds differ."""
 

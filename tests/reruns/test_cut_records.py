@@ -16,6 +16,8 @@ from greenroom.session import Session
 from tests.reruns.recorded_team import asking, record_agent, record_team
 from tests.session.small_team import LEAD, survey
 
+pytestmark = pytest.mark.promise("RR-4")
+
 BESIDE = ("effects.jsonl", "model.jsonl")
 
 

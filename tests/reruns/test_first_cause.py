@@ -17,6 +17,8 @@ from greenroom.reruns import Rerun, report_of
 from greenroom.reruns._first_cause import with_cause
 from tests.reruns.recorded_team import asking, record_agent
 
+pytestmark = pytest.mark.promise("RR-5")
+
 MAIN = AgentDefinition(name="main", system_prompt="You look things up.")
 ALLOWED: Mapping[str, Any] = {"permissions": {"allow": ["Weather", "Tides"]}}
 

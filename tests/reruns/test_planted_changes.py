@@ -20,6 +20,8 @@ from greenroom.tools import Tool
 from tests.reruns.recorded_team import record_team
 from tests.session import small_team
 
+pytestmark = pytest.mark.promise("RR-5")
+
 MAIN = AgentDefinition(name="main", system_prompt="You look things up.")
 SCOUT: Mapping[str, Any] = {"description": "looks", "prompt": "You scout.", "tools": ["Weather"]}
 

@@ -19,6 +19,7 @@ from tools.mutants.gateway_trust import GATEWAY_TRUST
 from tools.mutants.gateway_whole import GATEWAY_WHOLE
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
+from tools.mutants.reruns import RERUNS
 from tools.mutants.resumption import RESUMPTION
 from tools.mutants.serving import SERVING
 from tools.mutants.surveys import SURVEYS
@@ -40,6 +41,7 @@ MUTANTS: Final = (
     *GATEWAY_WHOLE,
     *MONITORS,
     *RECOVERY,
+    *RERUNS,
     *RESUMPTION,
     *SERVING,
     *SWARM_VIEWS,
