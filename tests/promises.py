@@ -194,6 +194,9 @@ PROMISES: Final = {
         "re-run",
     ),
     "RR-8": Promise("The ids of an owner depend on the seed, the owner and how many it has drawn.", "re-run"),
+    "RR-9": Promise(
+        "A changed request is shown before it is accepted, and only if nothing but requests differs.", "re-run"
+    ),
     "SV-1": Promise(
         "The survey finds secrets in each form that its report names; placeholders, hashes and names of fields are none.",
         "swarm",
@@ -687,6 +690,7 @@ NOT_IN_A_JOURNAL: Final = {
     "RR-6": Unseen("texts of calls are not in the journal", ("effects/test_effect_file.py",)),
     "RR-7": Unseen(_RERUN, ("headless/test_run_again.py",)),
     "RR-8": Unseen("it is about draws of several runs", ("effects/test_effect_file.py",)),
+    "RR-9": Unseen(_RERUN, ("reruns/test_updates.py",)),
     "SV-1": Unseen("texts of files are not on record", ("containment/test_secret_forms.py",)),
     "SV-2": Unseen(
         "texts of files are not on record",

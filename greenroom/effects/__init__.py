@@ -4,7 +4,14 @@ from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from greenroom.effects._conductor import MISSED, Conductor, Difference, EffectReplay
-    from greenroom.effects._effect_file import EFFECTS_FILE, EffectHead, EffectLog, EffectRecord, read_effects
+    from greenroom.effects._effect_file import (
+        EFFECTS_FILE,
+        EffectHead,
+        EffectLog,
+        EffectRecord,
+        RecordedEffect,
+        read_effects,
+    )
     from greenroom.effects._effect_port import Effects
     from greenroom.effects._owned_randomness import (
         RANDOM_SCOPE,
@@ -26,6 +33,7 @@ else:
                 "EffectHead",
                 "EffectLog",
                 "EffectRecord",
+                "RecordedEffect",
                 "read_effects",
             ),
             "greenroom.effects._effect_port": ("Effects",),
@@ -58,6 +66,7 @@ __all__ = [
     "OwnedNumbers",
     "PlaceOrder",
     "RecordedClock",
+    "RecordedEffect",
     "Step",
     "current_owner",
     "drawing_apart",

@@ -225,10 +225,21 @@ class EffectReplay:
         record: The recorded effects.
         conductor: Says when each may come.
         as_recorded: Maps an input to the folders of the record.
+        serves_changed: True to serve results also if their input differs; `changed` then has these.
     """
 
-    def __init__(self, record: EffectRecord, conductor: Conductor, *, as_recorded: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        record: EffectRecord,
+        conductor: Conductor,
+        *,
+        as_recorded: Callable[[Any], Any],
+        serves_changed: bool = False,
+    ) -> None:
         self.is_served = True
+        self.changed: list[tuple[RecordedEffect, Difference]] = []
+        """Results that were served although their input differs."""
+        self._serves_changed = serves_changed
         self.compared = 0
         """Number of results that were asked for as in the record."""
         self._conductor = conductor
@@ -259,9 +270,10 @@ class EffectReplay:
             return None
         effect = left.popleft()
         if not fits(effect.asked, now):
-            await self._conductor.end_with(
-                Difference(agent=agent, what=what, where="input", recorded=effect.asked, now=now)
-            )
+            difference = Difference(agent=agent, what=what, where="input", recorded=effect.asked, now=now)
+            if not self._serves_changed:
+                await self._conductor.end_with(difference)
+            self.changed.append((effect, difference))
         self.compared += 1
         if effect.got.get("cut"):
             await trio.sleep_forever()

@@ -17,6 +17,7 @@ _OUTSIDE: Final = ("tests/reruns/test_nothing_outside.py",)
 _PLACES: Final = ("tests/effects/test_place_order.py",)
 _PLANTED: Final = ("tests/reruns/test_planted_changes.py",)
 _TASKS: Final = "greenroom.agents._effect_tasks"
+_UPDATES: Final = ("tests/reruns/test_updates.py",)
 
 RERUNS: Final = (
     Mutant(
@@ -44,12 +45,12 @@ RERUNS: Final = (
         tests=_OUTSIDE,
     ),
     Mutant(
-        "results come in any order",
+        "a call that was cut has a result",
         ("RR-2",),
         _CONDUCTOR,
-        "first = min(self._waiting)",
-        "first = max(self._waiting)",
-        tests=("tests/reruns/test_team_order.py",),
+        'if effect.got.get("cut"):',
+        'if effect.got.get("never"):',
+        tests=("tests/reruns/test_hard_times.py",),
     ),
     Mutant(
         "a message that is early is put",
@@ -130,6 +131,22 @@ RERUNS: Final = (
         "if plan.spec.host.invocation:",
         "if not plan.spec.host.invocation:",
         tests=_HEADLESS,
+    ),
+    Mutant(
+        "an update keeps the requests of then",
+        ("RR-9",),
+        "greenroom.reruns._record_update",
+        "request=requests.get((exchange.agent, exchange.number), exchange.request)",
+        "request=exchange.request",
+        tests=_UPDATES,
+    ),
+    Mutant(
+        "a record is updated although more differs",
+        ("RR-9",),
+        "greenroom.reruns._rerun",
+        "if update and again.changes and again.is_complete:",
+        "if update and again.changes:",
+        tests=_UPDATES,
     ),
     Mutant(
         "all owners draw from one stream",
