@@ -45,12 +45,12 @@ RERUNS: Final = (
         tests=_OUTSIDE,
     ),
     Mutant(
-        "a call that was cut has a result",
+        "a re-run draws ids of its own",
         ("RR-2",),
-        _CONDUCTOR,
-        'if effect.got.get("cut"):',
-        'if effect.got.get("never"):',
-        tests=("tests/reruns/test_hard_times.py",),
+        "greenroom.session.assembly._effects_of_run",
+        "owned = _owned(ports, replay.seed, replay.effects)",
+        'owned = _owned(ports, "1", replay.effects)',
+        tests=("tests/reruns/test_sub_agents.py",),
     ),
     Mutant(
         "a message that is early is put",
