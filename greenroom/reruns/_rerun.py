@@ -21,8 +21,7 @@ from greenroom.effects import MISSED, Conductor, Difference, EffectReplay, Order
 from greenroom.models.recordings import RecordedModel, ReplayMismatch
 from greenroom.reruns._first_cause import with_cause
 from greenroom.reruns._mapped_folders import FolderMap
-from greenroom.reruns._record_update import update_record
-from greenroom.reruns._recorded_run import RecordedRun, error_in, read_run
+from greenroom.reruns._recorded_run import RecordedRun, error_in, read_run, update_record
 from greenroom.session import EVENTS, RunReplay, Session, open_session
 from greenroom.trace import JOURNAL, read_end
 

@@ -135,7 +135,7 @@ RERUNS: Final = (
     Mutant(
         "an update keeps the requests of then",
         ("RR-9",),
-        "greenroom.reruns._record_update",
+        "greenroom.reruns._recorded_run",
         "request=requests.get((exchange.agent, exchange.number), exchange.request)",
         "request=exchange.request",
         tests=_UPDATES,
