@@ -80,17 +80,23 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) ->
         if origin.is_consent:  # else it is said first: an interrupt while hooks look at the others must not lose it
             others = await _admit(turn, lease.messages)
         quiet = home.pending.take_quiet()
-        texts = [text, *turn.hooking.take_reminders(), *(wrap(REMINDER, note.text) for note in quiet)]
+        is_repeated = not text and is_hidden  # the conversation is to be answered as it is
+        texts = [
+            *([] if is_repeated else [text]),
+            *turn.hooking.take_reminders(),
+            *(wrap(REMINDER, note.text) for note in quiet),
+        ]
         typed = "" if _words(message) == text else _words(message)
         if home.profile.definition.initial_prompt and not len(turn.conversation):
             texts.insert(0, home.profile.definition.initial_prompt)
             typed = _words(message)
         texts[:0] = map(reminder, home.pending.take_openings())
-        if home.profile.definition.critical_reminder:
+        if home.profile.definition.critical_reminder and not is_repeated:
             texts.append(reminder(home.profile.definition.critical_reminder))
         uuid, notices = _uuid_of(turn, message), notices_of((message, *quiet))
         say = partial(turn.conversation.say, items=_items_of([message]))
-        say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
+        if texts:
+            say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
         if origin.is_consent:
             turn.state.name_prompt(turn.conversation.last_uuid)
         turn.ctx.acknowledge()

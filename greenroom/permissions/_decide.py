@@ -29,7 +29,7 @@ from greenroom.permissions._policy import Policy
 from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Effect, Rule, Scope, names_tool
 from greenroom.permissions._shell_findings import MAX_SUGGESTED, shell_findings
-from greenroom.permissions._traits import HANDS_ON, OUTSIDE, ToolKind, canonical_name
+from greenroom.permissions._traits import HANDS_ON, OUTSIDE, ToolKind, canonical_name, may_change
 from greenroom.permissions._updates import Update
 
 _MAX_LOOKS: Final = 3
@@ -114,6 +114,8 @@ def _decide(request: Request, found: Findings) -> Verdict:
     mode = request.policy.mode
     if request.hook is Effect.DENY:
         return Verdict(effect=Effect.DENY, reason="a hook denies it")
+    if request.policy.refuses_changes and may_change(canonical_name(request.tool), request.traits):
+        return Verdict(effect=Effect.DENY, reason=request.policy.refuses_changes)
     if found.denied:
         text, rule = found.denied[0]
         return Verdict(effect=Effect.DENY, reason=_said(text, rule, "denies"), rule=rule)

@@ -11,6 +11,7 @@ from greenroom.core import UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.core.ports import Ports
 from greenroom.session.assembly._session_spec import SessionSpec
+from greenroom.session.record._branch_start import BranchStart, read_branch
 from greenroom.session.record._resume import Beginning, Fork, find_session, is_archived, read_beginning
 
 
@@ -24,6 +25,8 @@ class RunPlace:
     """The folder of the run that is resumed or forked; None for neither."""
     beginning: Beginning = attrs.field(factory=Beginning)
     """The arguments with which that run was last opened."""
+    branch: BranchStart | None = None
+    """What the run was made with, if it is a branch of another one."""
 
     @property
     def is_resumed(self) -> bool:
@@ -43,7 +46,12 @@ async def find_place(spec: SessionSpec, ports: Ports) -> RunPlace:
             f"cannot resume {earlier.name}: it is archived; fork it, for its conversation in a new session"
         )
     folder = await _folder_of(spec, None if is_fork else earlier, ports)
-    return RunPlace(folder=folder, earlier=earlier, beginning=await ports.blocking.run(read_beginning, earlier))
+    return RunPlace(
+        folder=folder,
+        earlier=earlier,
+        beginning=await ports.blocking.run(read_beginning, earlier),
+        branch=None if is_fork else await ports.blocking.run(read_branch, earlier),
+    )
 
 
 async def _folder_of(spec: SessionSpec, earlier: Path | None, ports: Ports) -> Path:

@@ -109,7 +109,9 @@ class Plan:
 
     @property
     def resume_prompt(self) -> str:
-        """The prompt for an agent whose turn an earlier process did not finish."""
+        """The prompt for an agent whose turn an earlier process did not finish; empty where the same is asked once more."""
+        if self.run.branch is not None and self.run.branch.is_fresh:
+            return ""
         return resume_prompt(self.environ)
 
 
