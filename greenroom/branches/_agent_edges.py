@@ -21,7 +21,7 @@ from greenroom.trace import Entry
 
 @final
 @attrs.frozen(kw_only=True)
-class Edge:
+class CutPlace:
     """A place, or a stretch of places, at which an agent can be cut off. A place is the number of the first event that is left out."""
 
     first: int
@@ -57,11 +57,11 @@ class AgentEdges:
     """The call that asked for it; empty for none."""
     born: int
     """The first event of its task, or of its actor."""
-    edges: list[Edge]
+    edges: list[CutPlace]
     lacks_lines: bool = False
     """True if a request does not name a line: an older version recorded the run."""
 
-    def at(self, place: int) -> tuple[int, Edge | None]:
+    def at(self, place: int) -> tuple[int, CutPlace | None]:
         """Return the last place that is not beyond a place, and its edge; before the agent is there its birth, and None."""
         at = bisect_right(self.edges, place, key=lambda edge: edge.first)
         if not at:
@@ -106,17 +106,18 @@ def find_edges(entries: Sequence[Entry]) -> dict[str, AgentEdges]:
     return agents
 
 
-def find_compaction(entries: Iterable[Entry], number: int) -> tuple[int, int] | None:
-    """Return the first and the last event of the compaction that is going on at an event; None if there is none."""
+def find_compaction(entries: Iterable[Entry], number: int) -> int | None:
+    """Return the first event of the compaction that is going on at an event; None if there is none."""
     open_at: dict[str, int] = {}
     for entry in entries:
         actor = entry.event.actor
         if isinstance(entry.event, CompactBegan):
             open_at[actor] = entry.seq
-        elif isinstance(entry.event, CompactEnded) and (first := open_at.pop(actor, 0)) <= number < entry.seq:
-            if first:
-                return first, entry.seq
-    return next(((first, first) for first in open_at.values() if first <= number), None)
+        elif isinstance(entry.event, CompactEnded):
+            first = open_at.pop(actor, entry.seq)
+            if first <= number < entry.seq:
+                return first
+    return next((first for first in open_at.values() if first <= number), None)
 
 
 @final
@@ -148,7 +149,7 @@ class _Follower:
         elif isinstance(event, ModelBegan) and event.turn and event.parent in self._turns:
             self.edges.lacks_lines |= not event.after
             self._line, self._request, self._is_answered = event.after, entry.seq, False
-            edge = Edge(
+            edge = CutPlace(
                 first=entry.seq, last=entry.seq, line=event.after, is_idle=False, turn=event.turn, round=event.round
             )
             self.edges.edges.append(edge)
@@ -163,7 +164,7 @@ class _Follower:
     def _end_rest(self, place: int) -> None:
         first, self._idle_from = self._idle_from, None
         assert first is not None
-        edge = Edge(
+        edge = CutPlace(
             first=first,
             last=place,
             line=self._line,

@@ -9,7 +9,7 @@ from typing import final
 import attrs
 
 from greenroom.branches._agent_edges import AgentEdges, find_compaction, find_edges
-from greenroom.branches._branch_changes import check_agents, read_changes
+from greenroom.branches._branch_changes import BranchChanges, check_agents, read_changes
 from greenroom.branches._branch_folder import BranchPlan, write_branch
 from greenroom.branches._consistent_cut import Cut, Stand, plan_cut
 from greenroom.core import UsageError, session_id, whole_path
@@ -20,7 +20,7 @@ from greenroom.trace import JOURNAL, JournalText, LockState, read_journal, read_
 
 @final
 @attrs.frozen(kw_only=True)
-class Branch:
+class RunBranch:
     """A new run folder that a session can be opened on, as on one that is resumed."""
 
     folder: Path
@@ -41,8 +41,10 @@ def branch(
     changes: Mapping[str, str] | None = None,
     files: BranchFiles = "refuse",
     runs: Path | str | None = None,
+    named: Sequence[str] = (),
+    must_ask: bool = False,
     ports: Ports | None = None,
-) -> Branch:
+) -> RunBranch:
     """Make a run that goes on from an event of another one, and return it; it blocks, and asks no model.
 
     Each agent stands at its last model request, or between its turns, at or before the event; what was done after that is
@@ -54,6 +56,8 @@ def branch(
         changes: Texts by what they replace: `system:AGENT`, `definition:NAME`, `message:LINE`, `result:CALL`, `settings`.
         files: What becomes of calls that change files or run commands: `refuse`, or `here` for the files as they are now.
         runs: The folder for the new run folder; by default that of the run.
+        named: Further changes that the program makes itself, in words, such as `model=...`.
+        must_ask: True if an agent has to stand before a request, because nothing new is said in the branch.
         ports: Ids, time and disk; by default the machine's.
 
     Raises:
@@ -67,16 +71,9 @@ def branch(
         raise UsageError(f"the run {source.name} goes on; branch off when it has ended")
     agents = find_edges(journal.entries)
     cut = checked_cut(journal, agents, at)
+    if must_ask:
+        _check_asking(cut, agents)
     check_agents(read, agents.values())
-    start = BranchStart(
-        from_run=journal.header.run,
-        from_seq=at,
-        kept=len(cut.kept),
-        systems=read.systems,
-        definitions={name: f"definitions/{number}.md" for number, name in enumerate(sorted(read.definitions), 1)},
-        settings=read.settings,
-        files=files,
-    )
     folder = (source.parent if runs is None else whole_path(runs)) / session_id(ports.ids, ports.clock.wall())
     plan = BranchPlan(
         source=source,
@@ -84,11 +81,23 @@ def branch(
         entries=journal.entries,
         cut=cut,
         changes=read,
-        given=[*(changes or {})],
-        start=start,
+        given=[*(changes or {}), *named],
+        start=_start_of(read, cut, journal.header.run, files),
     )
     write_branch(plan, folder, ports.disk)
-    return Branch(folder=folder, from_run=journal.header.run, at=at, left_out=cut.left_out, stands=cut.stands)
+    return RunBranch(folder=folder, from_run=journal.header.run, at=at, left_out=cut.left_out, stands=cut.stands)
+
+
+def _start_of(changes: BranchChanges, cut: Cut, run: str, files: BranchFiles) -> BranchStart:
+    return BranchStart(
+        from_run=run,
+        from_seq=cut.at,
+        kept=len(cut.kept),
+        systems=changes.systems,
+        definitions={name: f"definitions/{number}.md" for number, name in enumerate(sorted(changes.definitions), 1)},
+        settings=changes.settings,
+        files=files,
+    )
 
 
 def checked_cut(journal: JournalText, agents: Mapping[str, AgentEdges], at: int) -> Cut:
@@ -114,13 +123,20 @@ def checked_cut(journal: JournalText, agents: Mapping[str, AgentEdges], at: int)
         )
     compaction = find_compaction(entries, at)
     if compaction is not None and at >= first:
-        raise UsageError(
-            f"at event {at} a conversation is being compacted; the nearest before it is {compaction[0] - 1}"
-        )
+        raise UsageError(f"at event {at} a conversation is being compacted; the nearest before it is {compaction - 1}")
     cut = plan_cut(entries, agents, at)
     if at < first or not cut.stands or not cut.stands[0].edge.line:
         raise UsageError(f"at event {at} the main agent has not asked its model yet; the first that will do is {first}")
     return cut
+
+
+def _check_asking(cut: Cut, agents: Mapping[str, AgentEdges]) -> None:
+    if all(stand.edge.is_idle for stand in cut.stands):
+        before = [edge.first for agent in agents.values() for edge in agent.edges if not edge.is_idle]
+        nearest = max(first for first in before if first <= cut.at) - 1
+        raise UsageError(
+            f"at event {cut.at} all agents are between turns, with nothing to answer; the nearest before it is {nearest}"
+        )
 
 
 def _first_place(agents: Mapping[str, AgentEdges]) -> int | None:

@@ -17,8 +17,8 @@ KINDS: Final = ("system:AGENT", "definition:NAME", "message:LINE", "result:CALL"
 
 @final
 @attrs.frozen(kw_only=True)
-class Changes:
-    """Changes by what they replace."""
+class BranchChanges:
+    """BranchChanges by what they replace."""
 
     systems: Mapping[str, str] = attrs.field(factory=dict)
     """System prompts by agent: the name of its definition, or its own."""
@@ -31,7 +31,7 @@ class Changes:
     settings: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-def read_changes(given: Mapping[str, str]) -> Changes:
+def read_changes(given: Mapping[str, str]) -> BranchChanges:
     """Return changes, given as texts by `WHAT`.
 
     Raises:
@@ -59,7 +59,9 @@ def read_changes(given: Mapping[str, str]) -> Changes:
             settings = _read_settings(text)
         else:
             raise UsageError(f"unknown change {what!r}; expected one of: {', '.join(KINDS)}")
-    return Changes(systems=systems, definitions=definitions, messages=messages, results=results, settings=settings)
+    return BranchChanges(
+        systems=systems, definitions=definitions, messages=messages, results=results, settings=settings
+    )
 
 
 def _read_settings(text: str) -> Mapping[str, Any]:
@@ -78,7 +80,7 @@ def names_of(agent: AgentEdges, *, is_main: bool) -> frozenset[str]:
     return frozenset(own | ({"main"} if is_main else set()) - {""})
 
 
-def check_agents(changes: Changes, agents: Iterable[AgentEdges]) -> None:
+def check_agents(changes: BranchChanges, agents: Iterable[AgentEdges]) -> None:
     """Refuse changes for agents that the run does not have.
 
     Raises:

@@ -1,13 +1,13 @@
 """The run folder of a branch: the kept part of another run, under its own id. It looks at the disk.
 
-Rule 1: the other run is only read. Rule 2: the folder is there whole, or not at all. Rule 3: events are numbered anew, without a
-gap; everything else in them is as it was.
+Rule 1: the other run is only read. Rule 2: the folder is there whole, or not at all. Rule 3: events, and the messages of a
+mailbox, are numbered anew, without a gap; everything else in them is as it was.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, final
@@ -17,10 +17,10 @@ import orjson
 
 from greenroom.agents.events import ToolEnded
 from greenroom.agents.subagents import record_path
-from greenroom.branches._branch_changes import Changes
-from greenroom.branches._consistent_cut import Cut, Stand
+from greenroom.branches._branch_changes import BranchChanges
+from greenroom.branches._consistent_cut import Cut
 from greenroom.branches._cut_transcripts import CutTranscripts
-from greenroom.core import JournalError, UsageError
+from greenroom.core import JournalError
 from greenroom.core.ports import Disk
 from greenroom.session import BRANCH_FILE, BranchStart, load_changed
 from greenroom.trace import JOURNAL, Codec, Entry, Header
@@ -44,7 +44,7 @@ class BranchPlan:
     entries: Sequence[Entry]
     """All events of that run."""
     cut: Cut
-    changes: Changes
+    changes: BranchChanges
     given: Sequence[str]
     """The changes, in words."""
     start: BranchStart
@@ -85,6 +85,8 @@ def _journal(plan: BranchPlan, run: str) -> Iterator[bytes]:
     yield Codec().encode_header(attrs.evolve(plan.header, run=run, about=about))
     lines = (plan.source / JOURNAL).read_bytes().split(b"\n")[:-1]
     kept, numbers = frozenset(plan.cut.kept), dict[int, int]()
+    messages: dict[str, dict[int, int]] = {}
+    """New numbers of messages, by mailbox: a message that was left out leaves no gap."""
     for raw in lines[1:]:
         line: dict[str, Any] = orjson.loads(raw)
         seq = line["seq"]
@@ -93,7 +95,13 @@ def _journal(plan: BranchPlan, run: str) -> Iterator[bytes]:
         numbers[seq] = line["seq"] = len(numbers) + 1
         if "parent" in line:
             line["parent"] = numbers.get(line["parent"], 0)
+        if "msg" in line:
+            own = messages.setdefault(line.get("actor", ""), {})
+            if line["ev"] == "message.put":
+                own[line["msg"]] = len(own) + 1
+            line["msg"] = own.get(line["msg"], line["msg"])
         if line["ev"] == "session.begin":
+            messages.clear()  # another process has other mailboxes
             line["session"] = run
         yield orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 

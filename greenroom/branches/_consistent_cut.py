@@ -14,14 +14,14 @@ Must not know: files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 import attrs
 
 from greenroom.actors import ActorExited, TurnBegan, TurnEnded
 from greenroom.agents.events import AgentDefined, ToolBegan, ToolEnded
-from greenroom.branches._agent_edges import AgentEdges, Edge
+from greenroom.branches._agent_edges import AgentEdges, CutPlace
 from greenroom.mailbox import MessageLeased, MessagePut
 from greenroom.teams import TeammateJoined, TeamOpened
 from greenroom.trace import Entry
@@ -38,7 +38,7 @@ class Stand:
     agent: AgentEdges
     place: int
     """Number of its first event that is left out."""
-    edge: Edge
+    edge: CutPlace
 
     def __str__(self) -> str:
         where = "between turns" if self.edge.is_idle else f"before request {self.edge.round} of turn {self.edge.turn}"
@@ -112,7 +112,9 @@ class _Graph:
             if entry.event.parent:
                 self._need(entry.seq, entry.event.parent)
         self._tie_mail(entries)
-        self._tie_calls(entries)
+        ties = _CallTies(agents, self._actors, self._need)
+        for entry in entries:
+            ties.follow(entry, self._process[entry.seq])
 
     def lower(self, places: dict[str, int]) -> bool:
         """Lower the places of the processes that keep an event although something it depends on is left out; return whether any did.
@@ -168,40 +170,67 @@ class _Graph:
             elif entry.kind in {"mail.read", "mail.returned"}:
                 self._need(entry.seq, sent.get((entry["team"], entry["mail"]), 0))
 
-    def _tie_calls(self, entries: Sequence[Entry]) -> None:
-        """A call that has ended saw the ends of the turns that it asked for, and of the agent that it waited for."""
-        open_calls: dict[str, dict[str, int]] = {}
-        calls: dict[tuple[str, str], int] = {}
-        asked: dict[tuple[str, int], tuple[str, frozenset[str]]] = {}
-        turns: dict[int, tuple[str, frozenset[str]]] = {}
-        seen: dict[tuple[str, str], list[int]] = {}
-        """Ends that a call may have seen, by the process and the call."""
-        births = {agent.born: agent for agent in self._agents.values() if agent.call}
-        for entry in entries:
-            event, process = entry.event, self._process[entry.seq]
-            if isinstance(event, ToolBegan):
-                open_calls.setdefault(process, {})[event.call] = calls[process, event.call] = entry.seq
-            elif isinstance(event, ToolEnded):
-                open_calls.get(process, {}).pop(event.call, None)
-                for end in seen.pop((process, event.call), ()):
-                    self._need(entry.seq, end)
-            elif isinstance(event, MessagePut) and event.actor not in self._actors and open_calls.get(process):
-                asked[event.actor, event.msg] = process, frozenset(open_calls[process])
-            elif isinstance(event, TurnBegan) and (event.actor, event.msg) in asked:
-                turns[entry.seq] = asked.pop((event.actor, event.msg))
-            elif isinstance(event, TurnEnded) and event.parent in turns:
-                asker, of_calls = turns.pop(event.parent)
-                for call in of_calls & open_calls.get(asker, {}).keys():
-                    seen.setdefault((asker, call), []).append(entry.seq)
-            elif isinstance(event, ActorExited) and process in self._agents:
-                agent = self._agents[process]
-                if agent.call in open_calls.get(agent.owner, {}):
-                    seen.setdefault((agent.owner, agent.call), []).append(entry.seq)
-            elif isinstance(event, TeamOpened) and not event.is_of_program:
-                for mine in open_calls.values():
-                    for began in mine.values():
-                        self._need(entry.seq, began)
-            if entry.seq in births:
-                agent = births[entry.seq]
-                self._need(entry.seq, calls.get((agent.owner, agent.call), 0))
-                seen.setdefault((agent.owner, agent.call), []).append(entry.seq)
+
+@final
+class _CallTies:
+    """The dependencies of calls, found as the events are followed.
+
+    A call that has ended saw the beginning and the end of the agent that it started, and the ends of the turns that it asked for.
+
+    Args:
+        agents: Those of the run, by their ids.
+        actors: The ids of agents by those of their actors.
+        need: Takes an event, and one that it depends on.
+    """
+
+    def __init__(
+        self, agents: Mapping[str, AgentEdges], actors: Mapping[str, str], need: Callable[[int, int], None]
+    ) -> None:
+        self._agents = agents
+        self._actors = actors
+        self._need = need
+        self._births = {agent.born: agent for agent in agents.values() if agent.call}
+        self._open: dict[str, dict[str, int]] = {}
+        """The calls that run, with the events with which they began, by process."""
+        self._asked: dict[tuple[str, int], tuple[str, frozenset[str]]] = {}
+        """Messages to other actors: who asked, and the calls that ran then."""
+        self._turns: dict[int, tuple[str, frozenset[str]]] = {}
+        """The turns with these messages, by the event with which they began."""
+        self._seen: dict[tuple[str, str], list[int]] = {}
+        """The events that a call may have seen, by its process and its id."""
+
+    def follow(self, entry: Entry, process: str) -> None:
+        """Take the next event."""
+        agent = self._births.get(entry.seq)
+        if agent is not None:
+            self._need(entry.seq, self._open.get(agent.owner, {}).get(agent.call, 0))
+            self._note(agent.owner, agent.call, entry.seq)
+        match entry.event:
+            case ToolBegan() | ToolEnded() as event:
+                self._follow_call(entry.seq, event, process)
+            case MessagePut() as event if event.actor not in self._actors and self._open.get(process):
+                self._asked[event.actor, event.msg] = process, frozenset(self._open[process])
+            case TurnBegan() as event if (event.actor, event.msg) in self._asked:
+                self._turns[entry.seq] = self._asked.pop((event.actor, event.msg))
+            case TurnEnded() as event if event.parent in self._turns:
+                asker, calls = self._turns.pop(event.parent)
+                for call in calls:
+                    self._note(asker, call, entry.seq)
+            case ActorExited() if process in self._agents:
+                self._note(self._agents[process].owner, self._agents[process].call, entry.seq)
+            case TeamOpened(is_of_program=False):
+                for began in (seq for calls in self._open.values() for seq in calls.values()):
+                    self._need(entry.seq, began)
+
+    def _follow_call(self, seq: int, event: ToolBegan | ToolEnded, process: str) -> None:
+        if isinstance(event, ToolBegan):
+            self._open.setdefault(process, {})[event.call] = seq
+            return
+        self._open.get(process, {}).pop(event.call, None)
+        for seen in self._seen.pop((process, event.call), ()):
+            self._need(seq, seen)
+
+    def _note(self, process: str, call: str, seq: int) -> None:
+        """Note what a call may have seen, if it still runs."""
+        if call in self._open.get(process, {}):
+            self._seen.setdefault((process, call), []).append(seq)

@@ -5,14 +5,14 @@ It looks at the disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, final
 
 import orjson
 
-from greenroom.branches._branch_changes import Changes, names_of
+from greenroom.branches._branch_changes import BranchChanges, names_of
 from greenroom.branches._consistent_cut import Stand
 from greenroom.core import UsageError
 from greenroom.core.texts import REMINDER, begins_with
@@ -35,7 +35,7 @@ class CutTranscripts:
         changes: What is replaced in them.
     """
 
-    def __init__(self, folder: Path, session: str, changes: Changes) -> None:
+    def __init__(self, folder: Path, session: str, changes: BranchChanges) -> None:
         self._folder = folder
         self._session = session
         self._changes = changes

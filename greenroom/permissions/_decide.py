@@ -44,7 +44,9 @@ def decide(request: Request) -> Verdict:
     `request.programs` tells. `check` looks them up; without, a link is what it says, so is a pattern, and git runs nothing.
     """
     found = _find(request, Place(request))
-    verdict = _decide(request, found)
+    is_refused = request.policy.refuses_changes and may_change(canonical_name(request.tool), request.traits)
+    refusal = Verdict(effect=Effect.DENY, reason=request.policy.refuses_changes) if is_refused else None
+    verdict = refusal or _decide(request, found)
     if not found.paths:
         return verdict
     return attrs.evolve(verdict, paths=tuple(request.links.get(path, normal(path)) for path in found.paths))
@@ -114,8 +116,6 @@ def _decide(request: Request, found: Findings) -> Verdict:
     mode = request.policy.mode
     if request.hook is Effect.DENY:
         return Verdict(effect=Effect.DENY, reason="a hook denies it")
-    if request.policy.refuses_changes and may_change(canonical_name(request.tool), request.traits):
-        return Verdict(effect=Effect.DENY, reason=request.policy.refuses_changes)
     if found.denied:
         text, rule = found.denied[0]
         return Verdict(effect=Effect.DENY, reason=_said(text, rule, "denies"), rule=rule)

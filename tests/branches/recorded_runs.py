@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from greenroom.agents import load_conversation, open_calls
-from greenroom.branches import Branch, branch
+from greenroom.branches import RunBranch, branch
 from greenroom.core import UsageError
 from greenroom.core.ports import Ports, SystemDisk
 from greenroom.models import AnswerLike, Call, Model, ModelRequest, PlaybookModel
@@ -84,7 +85,7 @@ async def wait_quiet(session: Session) -> None:
     await session.wait_quiet()
 
 
-def cut_at(run: Path, at: int, **options: Any) -> Branch:
+def cut_at(run: Path, at: int, **options: Any) -> RunBranch:
     """Branch off at an event, or at the one that a refusal names."""
     options.setdefault("ports", PORTS)
     try:
@@ -93,7 +94,7 @@ def cut_at(run: Path, at: int, **options: Any) -> Branch:
         return branch(run, int(str(refused).split()[-1]), **options)
 
 
-def problems_of(made: Branch) -> list[str]:
+def problems_of(made: RunBranch) -> list[str]:
     """Return what is wrong with a branch that nothing has been opened on."""
     journal = read_journal(made.folder / JOURNAL, EVENTS)
     found = [f"{each.id}: {each.text}" for each in check_journal(journal.entries, folds=FOLDS)]
@@ -105,7 +106,7 @@ def problems_of(made: Branch) -> list[str]:
         found += [note for note in loaded.notes if not note.endswith("were joined")]
         found += [f"{stand}: {call.id} has no result" for call in open_calls(loaded.messages)]
         roles = [message.role for message in loaded.messages]
-        if any(first == second for first, second in zip(roles, roles[1:], strict=False)):
+        if any(first == second for first, second in itertools.pairwise(roles)):
             found.append(f"{stand}: two messages of one role")
         if not stand.edge.is_idle and roles[-1] != "user":
             found.append(f"{stand}: nothing to answer")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.branches import Branch, branch
+from greenroom.branches import RunBranch, branch
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
 from greenroom.session import EVENTS
@@ -55,7 +55,7 @@ def last_call(run: Path) -> int:
     return [entry.seq for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end"][-1]
 
 
-def go(made: Branch) -> Watched:
+def go(made: RunBranch) -> Watched:
     """Go on with a branch and return what its model was asked."""
     again = Watched(ask_and_touch)
     touched.clear()
@@ -75,7 +75,7 @@ def test_a_changed_message_stands_in_the_place_of_the_old_one(run: Path) -> None
 
 
 def test_a_changed_result_is_what_the_model_reads(run: Path) -> None:
-    call = [entry["call"] for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end"][0]
+    call = next(entry["call"] for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end")
 
     again = go(branch(run, last_call(run), changes={f"result:{call}": "it was hot"}, ports=PORTS))
 
@@ -106,7 +106,7 @@ def test_changed_settings_hold_in_the_branch(run: Path) -> None:
 
 @pytest.mark.parametrize(("files", "expected"), [("refuse", []), ("here", ["thing 1", "thing 2"])])
 def test_calls_that_may_change_files_are_refused_unless_told(run: Path, files: str, expected: list[str]) -> None:
-    first = [entry.seq for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end"][0]
+    first = next(entry.seq for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end")
 
     again = go(branch(run, first, files=files, ports=PORTS))  # type: ignore[arg-type]
 

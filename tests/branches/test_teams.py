@@ -66,6 +66,8 @@ def test_a_team_goes_on_from_the_middle(team: Path, share: float) -> None:
     assert check_journal(entries, folds=FOLDS) == []
     created = [entry["item"] for entry in entries if entry.kind == "item.created"]
     assert len(created) == len(set(created)) == ITEMS
+    for at in random.Random(2).sample(range(1, entries[-1].seq), 10):
+        assert problems_of(cut_at(made.folder, at)) == [], at
 
 
 # --- agents of agents ---------------------------------------------------------------------------------------------------
@@ -113,8 +115,9 @@ def test_agents_two_deep_are_cut_consistently_at_any_event(nested: Path) -> None
 def test_an_agent_that_worked_goes_on_and_its_end_is_told_once(nested: Path) -> None:
     """The agent in the background continues where it stood, and the main agent hears of its end."""
     entries = read_journal(nested / JOURNAL, EVENTS).entries
-    asked = [entry.seq for entry in entries if entry.kind == "model.begin" and entry["messages"] == 5]
-    made = branch(nested, asked[0], ports=PORTS)
+    first = next(entry["agent"] for entry in entries if entry.kind == "agent.defined" and entry["call"])
+    mine = [entry for entry in entries if entry.event.actor == first and entry.kind == "model.begin"]
+    made = branch(nested, mine[2].seq, ports=PORTS)
     prompts: list[ModelRequest] = []
 
     def watched(request: ModelRequest) -> AnswerLike:

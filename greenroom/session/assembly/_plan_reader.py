@@ -23,7 +23,6 @@ from greenroom.session.record._worktree_record import check_worktree
 from greenroom.session.settings._session_environment import limits_from_environment
 from greenroom.session.settings._session_plugins import take_in_plugins
 from greenroom.session.settings._session_policy import make_policy
-from greenroom.session.settings._session_settings import Settings
 from greenroom.session.settings._settings_files import read_sources
 from greenroom.teams import teams_from_environment
 
@@ -35,8 +34,7 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
         UsageError: Something in it cannot be used.
     """
     place = await find_place(spec, ports)
-    if place.branch is not None and place.branch.settings:
-        spec = spec.with_settings(place.branch.settings)
+    spec = spec.with_settings({} if place.branch is None else place.branch.settings)
     cwd, wanted, run = spec.cwd, read_sources(spec.sources), ports.blocking.run
     bare, stamps, settings = await run(read_given_settings, spec, wanted)
     places, plugins = await take_in_plugins(bare, settings, spec.plugins, ports)
@@ -49,8 +47,6 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     delegation = as_managed("delegation", delegation_from_environment(environ, settings.scalars.delegation))
     if (teams, delegation) != (settings.scalars.teams, settings.scalars.delegation):
         settings = attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, teams=teams, delegation=delegation))
-    if place.branch is not None and place.branch.is_fresh:
-        settings = _with_agents_resumed(settings)
     limits = limits_from_environment(environ)
     git = None if spec.host.replay is None else spec.host.replay.git  # else git is asked
     around = await run(look_around, cwd, places, wanted, settings, environ, git)
@@ -78,11 +74,7 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
         definitions=definitions,
         main=main,
         tools=tools,
-        policy=attrs.evolve(
-            policy,
-            directories=(*policy.directories, *map(str, spec.added)),
-            refuses_changes="" if place.branch is None else place.branch.refuses_changes,
-        ),
+        policy=place.limit(attrs.evolve(policy, directories=(*policy.directories, *map(str, spec.added)))),
         variables=variables,
         environ=environ,
         compaction=as_managed("compaction", compaction_from_environment(environ, settings.scalars.compaction)),
@@ -95,9 +87,3 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
     )
     await check_worktree(plan, ports)
     return plan
-
-
-def _with_agents_resumed(settings: Settings) -> Settings:
-    """Return settings with which a branch is opened: its agents have not been lost, they only stand still."""
-    recovery = attrs.evolve(settings.scalars.recovery, lost_agents="resume")
-    return attrs.evolve(settings, scalars=attrs.evolve(settings.scalars, recovery=recovery))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import attrs
 
 from greenroom.core import UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.core.ports import Ports
+from greenroom.permissions import Policy
 from greenroom.session.assembly._session_spec import SessionSpec
-from greenroom.session.record._branch_start import BranchStart, read_branch
 from greenroom.session.record._resume import Beginning, Fork, find_session, is_archived, read_beginning
+
+if TYPE_CHECKING:  # most sessions are opened on no branch
+    from greenroom.session.record._branch_start import BranchStart
 
 
 @final
@@ -33,6 +36,10 @@ class RunPlace:
         """True if the session continues a run in that run's folder."""
         return self.earlier == self.folder
 
+    def limit(self, policy: Policy) -> Policy:
+        """Return a policy as it holds in the run."""
+        return policy if self.branch is None else attrs.evolve(policy, refuses_changes=self.branch.refuses_changes)
+
 
 async def find_place(spec: SessionSpec, ports: Ports) -> RunPlace:
     """Return the folder of the session, and the run that it continues."""
@@ -50,8 +57,14 @@ async def find_place(spec: SessionSpec, ports: Ports) -> RunPlace:
         folder=folder,
         earlier=earlier,
         beginning=await ports.blocking.run(read_beginning, earlier),
-        branch=None if is_fork else await ports.blocking.run(read_branch, earlier),
+        branch=None if is_fork else await ports.blocking.run(_read_branch, earlier),
     )
+
+
+def _read_branch(run_folder: Path) -> BranchStart | None:
+    from greenroom.session.record._branch_start import read_branch
+
+    return read_branch(run_folder)
 
 
 async def _folder_of(spec: SessionSpec, earlier: Path | None, ports: Ports) -> Path:

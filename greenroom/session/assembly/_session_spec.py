@@ -112,6 +112,8 @@ class SessionSpec:
 
     def with_settings(self, settings: Mapping[str, Any]) -> SessionSpec:
         """Return the arguments with settings before the program's own."""
+        if not settings:
+            return self
         return attrs.evolve(self, tools=self.tools.values(), settings={**(self.settings or {}), **settings})
 
     @property
