@@ -67,6 +67,7 @@ def texts_of(request: ModelRequest) -> str:
     return json.dumps([str(message.content) for message in request.messages])
 
 
+@pytest.mark.promise("W-change")
 def test_a_changed_message_stands_in_the_place_of_the_old_one(run: Path) -> None:
     again = go(branch(run, last_call(run), changes={"message:1": "Touch two things."}, ports=PORTS))
 
@@ -74,6 +75,7 @@ def test_a_changed_message_stands_in_the_place_of_the_old_one(run: Path) -> None
     assert "Touch the things." not in texts_of(again.asked[0])
 
 
+@pytest.mark.promise("W-change")
 def test_a_changed_result_is_what_the_model_reads(run: Path) -> None:
     call = next(entry["call"] for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end")
 
@@ -84,6 +86,7 @@ def test_a_changed_result_is_what_the_model_reads(run: Path) -> None:
     assert touched == []
 
 
+@pytest.mark.promise("W-change")
 def test_a_changed_definition_replaces_prompt_and_tools(run: Path) -> None:
     again = go(branch(run, last_call(run), changes={"definition:main": DEFINITION}, ports=PORTS))
 
@@ -96,6 +99,7 @@ def test_a_file_that_defines_another_agent_is_refused(run: Path) -> None:
         branch(run, last_call(run), changes={"definition:main": DEFINITION.replace("main", "other")}, ports=PORTS)
 
 
+@pytest.mark.promise("W-change")
 def test_changed_settings_hold_in_the_branch(run: Path) -> None:
     changes = {"settings": json.dumps({"permissions": {"deny": ["Touch"]}})}
 
@@ -104,6 +108,7 @@ def test_changed_settings_hold_in_the_branch(run: Path) -> None:
     assert "Touch" not in [schema.name for schema in again.asked[0].tools]
 
 
+@pytest.mark.promise("W-files")
 @pytest.mark.parametrize(("files", "expected"), [("refuse", []), ("here", ["thing 1", "thing 2"])])
 def test_calls_that_may_change_files_are_refused_unless_told(run: Path, files: str, expected: list[str]) -> None:
     first = next(entry.seq for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end")

@@ -23,6 +23,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Watc
     return folder, record_one(folder, watched, "Look.", "Look again."), watched
 
 
+@pytest.mark.promise("W-cut", "W-said")
 def test_every_event_gives_a_sound_branch_or_names_one(recorded: tuple[Path, Path, Watched]) -> None:
     """The cut is consistent, and the conversation is one that a provider accepts, whatever event is named."""
     _, run, _ = recorded
@@ -32,6 +33,7 @@ def test_every_event_gives_a_sound_branch_or_names_one(recorded: tuple[Path, Pat
         assert problems_of(cut_at(run, at)) == [], at
 
 
+@pytest.mark.promise("W-once")
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(1, 90))
 def test_nothing_before_the_event_is_done_again(recorded: tuple[Path, Path, Watched], at: int) -> None:
@@ -54,6 +56,18 @@ def test_nothing_before_the_event_is_done_again(recorded: tuple[Path, Path, Watc
     assert len(again.asked) <= len(left)
 
 
+@pytest.mark.promise("W-once")
+def test_an_agent_is_cut_at_its_last_request(recorded: tuple[Path, Path, Watched]) -> None:
+    _, run, _ = recorded
+    entries = read_journal(run / JOURNAL, EVENTS).entries
+    began = [entry.seq for entry in entries if entry.kind == "model.begin"]
+
+    for seq in began[1:3]:
+        stands = [branch(run, at, ports=PORTS).stands[0].place for at in (seq - 2, seq - 1, seq + 1)]
+        assert stands == [began[began.index(seq) - 1], seq, seq]
+
+
+@pytest.mark.promise("W-same")
 def test_a_branch_without_changes_repeats_the_run(recorded: tuple[Path, Path, Watched]) -> None:
     folder, run, watched = recorded
     at = next(entry.seq for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end")
@@ -68,6 +82,7 @@ def test_a_branch_without_changes_repeats_the_run(recorded: tuple[Path, Path, Wa
     assert again.asked[0].system == watched.asked[first].system
 
 
+@pytest.mark.promise("W-origin")
 def test_the_original_is_only_read_and_the_branch_names_it(recorded: tuple[Path, Path, Watched]) -> None:
     _, run, _ = recorded
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}

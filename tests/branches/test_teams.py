@@ -29,6 +29,7 @@ def last_of(run: Path) -> int:
     return read_journal(run / JOURNAL, EVENTS).entries[-1].seq
 
 
+@pytest.mark.promise("W-cut", "W-said")
 def test_a_team_is_cut_consistently_at_any_event(team: Path) -> None:
     """No receipt is without what was sent, and each conversation is one that a provider accepts."""
     events = random.Random(1).sample(range(1, last_of(team) + 1), 30)
@@ -49,6 +50,7 @@ async def finish(session: Session) -> tuple[ItemStatus, ...]:
         return tuple(item.status for item in opened.board.items())
 
 
+@pytest.mark.promise("W-agents")
 @pytest.mark.parametrize("share", [0.35, 0.6, 0.85])
 def test_a_team_goes_on_from_the_middle(team: Path, share: float) -> None:
     """Members, board and mail are there as they were, and the rest of the work is done."""
@@ -107,11 +109,13 @@ def nested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_virtual(run).result
 
 
+@pytest.mark.promise("W-cut", "W-said")
 def test_agents_two_deep_are_cut_consistently_at_any_event(nested: Path) -> None:
     for at in range(1, last_of(nested) + 1, 3):
         assert problems_of(cut_at(nested, at)) == [], at
 
 
+@pytest.mark.promise("W-agents")
 def test_an_agent_that_worked_goes_on_and_its_end_is_told_once(nested: Path) -> None:
     """The agent in the background continues where it stood, and the main agent hears of its end."""
     entries = read_journal(nested / JOURNAL, EVENTS).entries
@@ -142,6 +146,7 @@ def test_an_agent_that_worked_goes_on_and_its_end_is_told_once(nested: Path) -> 
     assert all("Continue" not in message.text for message in prompts[0].messages)
 
 
+@pytest.mark.promise("W-cut")
 def test_a_call_that_waited_for_an_agent_is_made_again(nested: Path) -> None:
     """Its agent is left out with it: nothing of the branch comes from an agent that nobody asked for."""
     entries = read_journal(nested / JOURNAL, EVENTS).entries

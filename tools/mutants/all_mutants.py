@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tools.mutants.branches import BRANCHES
 from tools.mutants.catalogue import MUTANTS as KERNEL
 from tools.mutants.delivery import DELIVERY
 from tools.mutants.gateway import GATEWAY
@@ -26,6 +27,7 @@ from tools.mutants.swarm_views import SWARM_VIEWS
 
 MUTANTS: Final = (
     *KERNEL,
+    *BRANCHES,
     *DELIVERY,
     *GATEWAY,
     *GATEWAY_CHANNELS,
