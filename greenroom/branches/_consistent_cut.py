@@ -7,7 +7,7 @@ actor did afterwards, until nothing changes: each actor keeps a beginning of its
     event       depends on its parent
     call        depends on the agent that it started, on the end of the one that it waited for, and on the turns that it
                 asked other actors for
-    agent       depends on the call that asked for it
+    agent       is not there before its first request, if a call asked for it
 
 Must not know: files.
 """
@@ -203,7 +203,6 @@ class _CallTies:
         """Take the next event."""
         agent = self._births.get(entry.seq)
         if agent is not None:
-            self._need(entry.seq, self._open.get(agent.owner, {}).get(agent.call, 0))
             self._note(agent.owner, agent.call, entry.seq)
         match entry.event:
             case ToolBegan() | ToolEnded() as event:

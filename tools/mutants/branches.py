@@ -7,6 +7,7 @@ from typing import Final
 from tools.mutants.catalogue import Mutant
 
 _ONE: Final = ("tests/branches/test_one_agent.py",)
+_PURE: Final = ("tests/branches/test_consistent_cut.py",)
 _TEAMS: Final = ("tests/branches/test_teams.py",)
 _CHANGES: Final = ("tests/branches/test_changes.py",)
 _CUT: Final = "greenroom.branches._consistent_cut"
@@ -20,7 +21,7 @@ BRANCHES: Final = (
         _CUT,
         "        if isinstance(event, MessagePut):\n            return self._process",
         "        if isinstance(event, MessagePut) and not event.parent:\n            return self._process",
-        tests=_TEAMS,
+        tests=_PURE,
     ),
     Mutant(
         "a branch leases what was not put",
@@ -31,12 +32,12 @@ BRANCHES: Final = (
         tests=_TEAMS,
     ),
     Mutant(
-        "an agent of a branch is there without the call that asked for it",
+        "a call of a branch has a result that nobody gave",
         ("W-cut",),
         _CUT,
-        "self._need(entry.seq, self._open.get(agent.owner, {}).get(agent.call, 0))",
-        "self._need(entry.seq, 0)",
-        tests=_TEAMS,
+        "            self._need(seq, seen)\n",
+        "            self._need(seq, 0)\n",
+        tests=_PURE,
     ),
     Mutant(
         "a conversation of a branch has one line more",
