@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
-import orjson
-
 from greenroom.agents.events import ToolEnded
 from greenroom.agents.subagents import record_path
 from greenroom.branches._branch_changes import BranchChanges
@@ -76,6 +74,8 @@ def write_branch(plan: BranchPlan, folder: Path, disk: Disk) -> None:
 
 
 def _journal(plan: BranchPlan, run: str) -> Iterator[bytes]:
+    import orjson
+
     about = {
         "from_run": plan.start.from_run,
         "from_seq": plan.start.from_seq,

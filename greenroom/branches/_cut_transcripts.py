@@ -10,8 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, final
 
-import orjson
-
 from greenroom.branches._branch_changes import BranchChanges, names_of
 from greenroom.branches._consistent_cut import Stand
 from greenroom.core import UsageError
@@ -57,6 +55,8 @@ class CutTranscripts:
         Raises:
             UsageError: Its transcript is missing, or is not the one that the journal tells of.
         """
+        import orjson
+
         if not stand.edge.line:
             return b""
         name = stand.agent.transcript
@@ -146,6 +146,8 @@ def _with_text(content: Sequence[Mapping[str, Any]], text: str) -> list[Mapping[
 
 
 def _read(path: Path) -> Iterator[Line]:
+    import orjson
+
     with path.open("rb") as file:
         for raw in file:
             try:
