@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
+
 from greenroom.agents.events import ToolEnded
 from greenroom.agents.subagents import record_path
 from greenroom.branches._branch_changes import BranchChanges
