@@ -19,9 +19,11 @@ from greenroom.agents.subagents import record_path
 from greenroom.branches._branch_changes import BranchChanges
 from greenroom.branches._consistent_cut import Cut
 from greenroom.branches._cut_transcripts import CutTranscripts
+from greenroom.branches._waiting_items import waiting_items
 from greenroom.core import JournalError
 from greenroom.core.ports import Disk
 from greenroom.session import BRANCH_FILE, BranchStart, load_changed
+from greenroom.store import INBOX, store_items
 from greenroom.trace import JOURNAL, Codec, Entry, Header
 
 TRANSCRIPTS: Final = "transcripts"
@@ -63,6 +65,7 @@ def write_branch(plan: BranchPlan, folder: Path, disk: Disk) -> None:
             _write_transcripts(plan, making, folder.name, disk)
             _copy_others(plan, making, disk)
             _write_definitions(plan, making, disk)
+            _write_inbox(plan, making)
             disk.write(making / BRANCH_FILE, plan.start.content)
             disk.write(making / JOURNAL, b"".join(_journal(plan, folder.name)))
             disk.close()
@@ -125,6 +128,13 @@ def _write_definitions(plan: BranchPlan, making: Path, disk: Disk) -> None:
         disk.make_folder(path.parent)
         disk.write(path, plan.changes.definitions[name].encode())
         load_changed(name, path)
+
+
+def _write_inbox(plan: BranchPlan, making: Path) -> None:
+    transcript = plan.cut.stands[0].agent.transcript
+    items = waiting_items(plan.source, transcript, plan.entries, plan.cut)
+    if items:
+        store_items(making / INBOX, items)
 
 
 def _copy_others(plan: BranchPlan, making: Path, disk: Disk) -> None:

@@ -22,6 +22,7 @@ import attrs
 from greenroom.actors import ActorExited, TurnBegan, TurnEnded
 from greenroom.agents.events import AgentDefined, ToolBegan, ToolEnded
 from greenroom.branches._agent_edges import AgentEdges, CutPlace
+from greenroom.inbox import InboxTaken
 from greenroom.mailbox import MessageLeased, MessagePut
 from greenroom.teams import TeammateJoined, TeamOpened
 from greenroom.trace import Entry
@@ -144,6 +145,8 @@ class _Graph:
         event = entry.event
         if isinstance(event, MessagePut):
             return self._process.get(event.parent, HOST)
+        if isinstance(event, InboxTaken):
+            return next(iter(self._agents), HOST)
         if entry.kind.startswith("task."):
             task = entry["task"]
             if task in self._tasks:

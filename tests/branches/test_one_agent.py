@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greenroom.branches import branch
 from greenroom.core import UsageError
-from greenroom.session import EVENTS
+from greenroom.session import EVENTS, open_session
+from greenroom.testing import run_virtual, virtual_ports
 from greenroom.trace import JOURNAL, diff_runs, read_header, read_journal
 from tests.branches.recorded_runs import PORTS, Watched, cut_at, go_on, problems_of, record_one, wait_quiet
 
@@ -130,3 +132,31 @@ def test_a_change_that_fits_nothing_is_refused(
         branch(run, 30, changes=changes, ports=PORTS)
 
     assert sorted(run.parent.iterdir()) == before
+
+
+@pytest.mark.promise("W-once")
+def test_a_message_that_waited_is_read_once_in_the_branch(tmp_path: Path) -> None:
+    """It waited at the event; later in the run it was read, and its words stand there."""
+
+    async def run() -> Path:
+        async with open_session(
+            model=Watched().model, cwd=tmp_path, runs=tmp_path / "runs", ports=virtual_ports()
+        ) as session:
+            session.send("Look.")
+            await trio.sleep(1.5)
+            session.send("And look there.")
+            await session.wait_quiet()
+        return session.run_folder
+
+    recorded = run_virtual(run).result
+    accepted = [
+        entry.seq for entry in read_journal(recorded / JOURNAL, EVENTS).entries if entry.kind == "inbox.accepted"
+    ]
+    made, again = branch(recorded, accepted[1], ports=PORTS), Watched()
+
+    go_on(tmp_path, made.folder, again.model, wait_quiet)
+
+    assert made.left_out
+    said = [str(message.content) for message in again.asked[-1].messages]
+    assert sum("And look there." in text for text in said) == 1
+    assert "And look there." not in str(again.asked[0].messages[0].content)
