@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from greenroom.branches import branch
-from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.models import AnswerLike, ModelRequest
 from greenroom.session import EVENTS, FOLDS, Session
 from greenroom.teams import ItemStatus
 from greenroom.testing import run_virtual
 from greenroom.trace import JOURNAL, check_journal, read_journal
+from tests.branches.nested_agents import child, lead, record_nested
 from tests.branches.recorded_runs import PORTS, cut_at, go_on, problems_of, wait_quiet
 from tests.reruns.recorded_team import record_team
 from tests.session.small_team import ITEMS, LEAD, MATE, playbook
@@ -75,38 +76,11 @@ def test_a_team_goes_on_from_the_middle(team: Path, share: float) -> None:
 # --- agents of agents ---------------------------------------------------------------------------------------------------
 
 
-def lead(request: ModelRequest) -> AnswerLike:
-    said = sum(message.role == "assistant" for message in request.messages)
-    if said == 0:
-        return Call("Agent", {"description": "go", "prompt": "Find out.", "run_in_background": True})
-    if said == 1:
-        return Call("Bash", {"command": "true", "run_in_background": False})
-    return f"Heard {sum('task-notification' in message.text for message in request.messages)}."
-
-
-def child(request: ModelRequest) -> AnswerLike:
-    said = sum(message.role == "assistant" for message in request.messages)
-    if "Deeper" in request.messages[0].text:
-        return Call("Glob", {"pattern": f"*.{said}"}) if said < 2 else "The ground."
-    if said < 3:
-        return Call("Glob", {"pattern": f"*.{said}"})
-    if said == 3:
-        return Call("Agent", {"description": "deeper", "prompt": "Deeper.", "run_in_background": False})
-    return "Found."
-
-
 @pytest.fixture(scope="module")
 def nested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of an agent that starts one in the background, which starts another one and waits for it."""
     folder = tmp_path_factory.mktemp("nested")
-
-    async def run() -> Path:
-        async with open_teamwork(folder, lead, pages={"general-purpose": child}) as session:
-            await session.run("Begin.")
-            await session.wait_quiet()
-        return session.run_folder
-
-    return run_virtual(run).result
+    return run_virtual(lambda: record_nested(folder)).result
 
 
 @pytest.mark.promise("W-cut", "W-said")
