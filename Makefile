@@ -144,7 +144,7 @@ soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS=
 	@$(BIN)/python -m tools.soak.ends
 
 soak-visibility: setup-dev ## continue 300 branches of three runs (SOAK_BRANCHES), each from a random event, and check them (4 min)
-	@$(BIN)/python -m tools.soak.branches $(ARGS)
+	@$(BIN)/python -m tools.soak.branching $(ARGS)
 
 soak-gateway: setup-dev ## a day of MESSAGES through a gateway, in virtual time; then memory, tasks and descriptors have to be as before (50,000; 15 min)
 	@$(BIN)/python -m tools.soak.gateway $(MESSAGES)

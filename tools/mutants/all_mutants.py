@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from tools.mutants.branches import BRANCHES
 from tools.mutants.catalogue import MUTANTS as KERNEL
 from tools.mutants.delivery import DELIVERY
 from tools.mutants.gateway import GATEWAY
@@ -21,6 +20,7 @@ from tools.mutants.gateway_whole import GATEWAY_WHOLE
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
+from tools.mutants.run_branches import BRANCHES
 from tools.mutants.serving import SERVING
 from tools.mutants.surveys import SURVEYS
 from tools.mutants.swarm_views import SWARM_VIEWS
