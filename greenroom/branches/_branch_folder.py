@@ -19,7 +19,7 @@ from greenroom.agents.subagents import record_path
 from greenroom.branches._branch_changes import BranchChanges
 from greenroom.branches._consistent_cut import Cut
 from greenroom.branches._cut_transcripts import CutTranscripts
-from greenroom.branches._waiting_items import waiting_items
+from greenroom.branches._unread_items import unread_items
 from greenroom.core import JournalError
 from greenroom.core.ports import Disk
 from greenroom.session import BRANCH_FILE, BranchStart, load_changed
@@ -132,7 +132,7 @@ def _write_definitions(plan: BranchPlan, making: Path, disk: Disk) -> None:
 
 def _write_inbox(plan: BranchPlan, making: Path) -> None:
     transcript = plan.cut.stands[0].agent.transcript
-    items = waiting_items(plan.source, transcript, plan.entries, plan.cut)
+    items = unread_items(plan.source, transcript, plan.entries, plan.cut)
     if items:
         store_items(making / INBOX, items)
 

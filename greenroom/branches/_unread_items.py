@@ -33,7 +33,7 @@ _FRAME: Final = re.compile(
 )
 
 
-def waiting_items(source: Path, transcript: str, entries: Iterable[Entry], cut: Cut) -> list[StoredItem]:
+def unread_items(source: Path, transcript: str, entries: Iterable[Entry], cut: Cut) -> list[StoredItem]:
     """Return the items that were accepted before a cut and are not read before it, in the order in which they came.
 
     Args:
