@@ -159,7 +159,7 @@ def compared(
         "left": left.header.run,
         "right": right.header.run,
         "is_same": found is None,
-        "is_branch": branched is not None,
+        **({"is_branch": True} if branched else {}),
         "divergence": None if found is None else attrs.asdict(found),
     }
     if found is None:

@@ -59,7 +59,7 @@ def summary(
     facts: dict[str, Any] = {
         "run": journal.header.run,
         "title": _title(entries),
-        "branch_of": branch_line(journal.header.about),
+        **({"branch_of": branch} if (branch := branch_line(journal.header.about)) else {}),
         "file": str(journal.path),
         "started": journal.header.started,
         "lasted_s": entries[-1].t if entries else 0.0,
@@ -131,7 +131,7 @@ def _head(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
     yield f"run       {journal.header.run}, {counted(facts['events'], 'event')}"
     if facts["title"]:
         yield f"title     {printable(facts['title'])}"
-    if facts["branch_of"]:
+    if "branch_of" in facts:
         yield f"branch    of {facts['branch_of']}"
     yield f"began     {_date(journal.header.started)}, lasted {seconds(facts['lasted_s'])}"
     end = facts["end"]
