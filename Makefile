@@ -40,7 +40,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev soak-visibility
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -145,6 +145,9 @@ soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS=
 	@SOAK_GATEWAYS=$(SOAK_GATEWAYS) $(BIN)/python -m tools.soak.gateways
 	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tools.soak.shell
 	@$(BIN)/python -m tools.soak.ends
+
+soak-visibility: setup-dev ## continue 300 branches of three runs (SOAK_BRANCHES), each from a random event, and check them (4 min)
+	@$(BIN)/python -m tools.soak.branching $(ARGS)
 
 soak-gateway: setup-dev ## a day of MESSAGES through a gateway, in virtual time; then memory, tasks and descriptors have to be as before (50,000; 15 min)
 	@$(BIN)/python -m tools.soak.gateway $(MESSAGES)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from greenroom.actors import Behavior, Context, Down, Ref, Request, Signal, State
     from greenroom.agents import AgentDefinition, Answer
     from greenroom.agents.subagents import AGENT_TOOLS
+    from greenroom.branches import branch
     from greenroom.core import (
         ActorEnded,
         AskTimedOut,
@@ -39,6 +40,7 @@ else:
             "greenroom.actors": ("Behavior", "Context", "Down", "Ref", "Request", "Signal", "State"),
             "greenroom.agents": ("AgentDefinition", "Answer"),
             "greenroom.agents.subagents": ("AGENT_TOOLS",),
+            "greenroom.branches": ("branch",),
             "greenroom.core": (
                 "ActorEnded",
                 "AskTimedOut",
@@ -101,6 +103,7 @@ __all__ = [
     "TurnKilled",
     "UsageError",
     "__version__",
+    "branch",
     "open_runtime",
     "open_session",
     "rerun",

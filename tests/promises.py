@@ -568,6 +568,22 @@ PROMISES: Final = {
         "replay",
     ),
     # the swarm: its price, its screen, a run that is played
+    "W-cut": Promise(
+        "A branch keeps no event without those that it depends on: no receipt without what was sent.", "branches"
+    ),
+    "W-said": Promise(
+        "Each conversation of a branch is one that its provider accepts, and ends where its agent is cut.", "branches"
+    ),
+    "W-once": Promise(
+        "Each agent of a branch is cut at its last request: nothing before that is done again.", "branches"
+    ),
+    "W-same": Promise("The first request of a branch without changes is the recorded one.", "branches"),
+    "W-change": Promise("A change stands in its place in a branch, and what it replaces is gone.", "branches"),
+    "W-files": Promise(
+        "Calls of a branch that may change files or run commands are refused unless it was told otherwise.", "branches"
+    ),
+    "W-origin": Promise("The run that a branch comes from is only read, and the branch names it.", "branches"),
+    "W-agents": Promise("Agents of a branch continue where they were cut, and their ends are told once.", "branches"),
     "S-item": Promise(
         "Each item of a survey is a conversation of its own: nothing of another one is sent again.", "swarm"
     ),
@@ -679,6 +695,7 @@ _CONFIGURED: Final = "what a configuration means is decided before anything is r
 _CHATS: Final = "what a chat shows is known to its service alone"
 _GATEWAY: Final = "it is about the gateway's journal, of which the checks of sessions know nothing"
 _EXPORTED: Final = "an export is made from a journal and leaves nothing in it"
+_BRANCHES: Final = "it is about two runs, and what stands in their conversations"
 _SCREENS: Final = "what a terminal shows is not on record"
 _PAGES: Final = "what a page sends is not on record"
 _FRAMES: Final = "what crosses a link is not on record"
@@ -1024,6 +1041,10 @@ NOT_IN_A_JOURNAL: Final = {
     "X-watch": Unseen("a reader leaves no event", ("session/test_session_watch.py",)),
     "X-kept": Unseen("it is about a folder that a test leaves", ("testing/test_kept_failures.py",)),
     "X-diff": Unseen("it is about conversations, which are beside the journal", ("replay/test_run_comparison.py",)),
+    **dict.fromkeys(("W-once", "W-same", "W-origin"), Unseen(_BRANCHES, ("branches/test_one_agent.py",))),
+    **dict.fromkeys(("W-cut", "W-said"), Unseen(_BRANCHES, ("branches/test_one_agent.py", "branches/test_teams.py"))),
+    **dict.fromkeys(("W-change", "W-files"), Unseen(_BRANCHES, ("branches/test_changes.py",))),
+    "W-agents": Unseen(_BRANCHES, ("branches/test_teams.py",)),
     "S-item": Unseen("what a model is sent is not on record", ("session/test_item_conversations.py",)),
     "S-findings": Unseen("what a call is to end is not on record", ("session/test_item_conversations.py",)),
     "S-woken": Unseen("what is worth a turn of the lead is not on record", ("session/test_item_conversations.py",)),

@@ -73,8 +73,8 @@ class Agent(Behavior[Input]):
     def _resume_turn(self, ctx: Context) -> None:
         """Begin with the turn in which the incarnation or the process before ended; the latter's comes before all that waits."""
         start, is_first = self._home.start, self._home.turn is None
-        text = start.resumes if is_first else ""
-        note = Note(text or CONTINUE, is_hidden=True, origin=AUTO_CONTINUATION, resumption=start.resumption)
+        text = start.resumes if is_first and start.resumes is not None else CONTINUE
+        note = Note(text, is_hidden=True, origin=AUTO_CONTINUATION, resumption=start.resumption)
         ctx.ref.tell(note, Lane.NOW if is_first else Lane.NEXT)
 
     @property

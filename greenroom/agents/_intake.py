@@ -8,7 +8,6 @@ sees. A late answer is for a call that is open at the end of the conversation, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any, Final
 
 import trio
@@ -80,17 +79,17 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) ->
         if origin.is_consent:  # else it is said first: an interrupt while hooks look at the others must not lose it
             others = await _admit(turn, lease.messages)
         quiet = home.pending.take_quiet()
-        texts = [text, *turn.hooking.take_reminders(), *(wrap(REMINDER, note.text) for note in quiet)]
+        said = [text] if text or not is_hidden else []  # else the conversation is to be answered as it is
+        texts = [*said, *turn.hooking.take_reminders(), *(wrap(REMINDER, note.text) for note in quiet)]
         typed = "" if _words(message) == text else _words(message)
         if home.profile.definition.initial_prompt and not len(turn.conversation):
             texts.insert(0, home.profile.definition.initial_prompt)
             typed = _words(message)
         texts[:0] = map(reminder, home.pending.take_openings())
-        if home.profile.definition.critical_reminder:
+        if home.profile.definition.critical_reminder and said:
             texts.append(reminder(home.profile.definition.critical_reminder))
-        uuid, notices = _uuid_of(turn, message), notices_of((message, *quiet))
-        say = partial(turn.conversation.say, items=_items_of([message]))
-        say(texts, is_hidden=is_hidden, origin=origin, uuid=uuid, notices=notices, typed=typed)
+        if texts:
+            _say_first(turn, message, texts, notices=notices_of((message, *quiet)), typed=typed)
         if origin.is_consent:
             turn.state.name_prompt(turn.conversation.last_uuid)
         turn.ctx.acknowledge()
@@ -100,6 +99,26 @@ async def take_in(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) ->
             _say_reminders(turn)
         _say(turn, others)
     return None
+
+
+def _say_first(
+    turn: AgentTurn,
+    message: Note | Work | Prompt | InboxItem,
+    texts: Sequence[str],
+    *,
+    notices: dict[str, str],
+    typed: str,
+) -> None:
+    """Append the message with which a turn begins."""
+    turn.conversation.say(
+        texts,
+        is_hidden=is_meta(message),
+        origin=origin_of(message),
+        uuid=_uuid_of(turn, message),
+        notices=notices,
+        typed=typed,
+        items=_items_of([message]),
+    )
 
 
 def _uuid_of(turn: AgentTurn, message: Note | Work | Prompt | InboxItem) -> str:

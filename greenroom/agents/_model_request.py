@@ -79,9 +79,8 @@ async def ask_model(
         ProviderError: The model could not be asked, refused to answer, or stood still for too long.
         JournalError: What it would be asked cannot be recorded.
     """
-    began = asker.emit(
-        ModelBegan, asker.agent, asker.incarnation, parent, asker.turn, asker.round, len(request.messages)
-    )
+    at = (asker.agent, asker.incarnation, parent, asker.turn, asker.round)
+    began = asker.emit(ModelBegan, *at, len(request.messages), asker.conversation.last_uuid or "")
     services = asker.home.services
     state, error = KILLED, ""
     stream: ModelStream | None = None

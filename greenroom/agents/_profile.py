@@ -65,8 +65,9 @@ class ConversationStart:
     keeps_open: frozenset[str] = frozenset()
     """Ids of calls at the end of the conversation that have not run, and may still be answered. If there are any, all
     calls at the end stay open at the start."""
-    resumes: str = ""
-    """The prompt with which the first incarnation resumes the turn in which an earlier process ended; empty to leave it."""
+    resumes: str | None = None
+    """The prompt with which the first incarnation resumes the turn in which an earlier process ended; empty to ask the same
+    once more, None to leave it."""
     resumption: Resumption | None = None
     """Takes the answer of that turn; None if nobody can ask for it."""
     is_held: bool = False

@@ -194,15 +194,16 @@ class AgentState:
         """
         self.profile = attrs.evolve(self.profile, **changes)
 
-    def start_from(self, loaded: Loaded, *, resumes: str = "", is_held: bool = False) -> None:
+    def start_from(self, loaded: Loaded, *, resumes: str | None = None, is_held: bool = False) -> None:
         """Continue a conversation of an earlier process; called before the agent has started.
 
         Args:
             loaded: The conversation.
-            resumes: The prompt with which its last turn is resumed, if the process ended in it; empty to leave that turn.
+            resumes: The prompt with which its last turn is resumed, if the process ended in it; empty to ask the same once more,
+                None to leave that turn.
             is_held: True if it takes nothing before its actor is resumed.
         """
-        self.is_cut = bool(resumes) and loaded.was_lost
+        self.is_cut = resumes is not None and loaded.was_lost
         resumption = Resumption() if self.is_cut else None
         self.start = attrs.evolve(self.start, loaded=loaded, resumes=resumes, resumption=resumption, is_held=is_held)
 

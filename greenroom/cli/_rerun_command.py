@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import attrs
 from cyclopts import Parameter
 
+from greenroom.cli._branch_command import BranchFlags, branch_off
 from greenroom.reruns import AtDifference, Program, print_rerun, read_arguments, rerun
 from greenroom.trace import find_run, runs_folder
 
@@ -16,6 +17,7 @@ def rerun_command(
     run: str = "last",
     /,
     *,
+    flags: BranchFlags = BranchFlags(),  # noqa: B008 - frozen
     runs: Path | None = None,
     at_difference: AtDifference = "stop",
     update: bool = False,
@@ -24,12 +26,13 @@ def rerun_command(
     """Do a recorded run again from its record, with the code of today, and name the first difference.
 
     No model is asked, no process is started, and no file is written outside the new run folder. Exit codes: 0 for an equal
-    run, 1 for a different one, 2 for a mistake.
+    run, 1 for a different one, 2 for a mistake. With --from, any run is continued from one of its events, on a live model; the
+    exit codes are those of the command that began it.
 
     Parameters
     ----------
     run
-        A run folder, the id of a run, or "last"; a run of `greenroom run` or `greenroom swarm` with --record.
+        A run folder, the id of a run, or "last"; recorded with --record, unless it is continued.
     runs
         The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
     at_difference
@@ -37,8 +40,11 @@ def rerun_command(
     update
         Go on, and put what is asked for today into the record if nothing but requests and inputs differs; the answers stay.
     """
+    flags.check()
     place = runs_folder(runs)
     folder = find_run(run, place).parent
+    if flags.from_ is not None:
+        return branch_off(folder, place, flags, is_json=json)
     program, opening = _recorded_program(folder, place)
     return print_rerun(rerun(folder, program, at_difference=at_difference, update=update, **opening), is_json=json)
 

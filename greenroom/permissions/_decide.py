@@ -29,7 +29,7 @@ from greenroom.permissions._policy import Policy
 from greenroom.permissions._request import Request, Reviewer, Verdict
 from greenroom.permissions._rules import Effect, Rule, Scope, names_tool
 from greenroom.permissions._shell_findings import MAX_SUGGESTED, shell_findings
-from greenroom.permissions._traits import HANDS_ON, OUTSIDE, ToolKind, canonical_name
+from greenroom.permissions._traits import HANDS_ON, OUTSIDE, ToolKind, canonical_name, may_change
 from greenroom.permissions._updates import Update
 
 _MAX_LOOKS: Final = 3
@@ -44,7 +44,9 @@ def decide(request: Request) -> Verdict:
     `request.programs` tells. `check` looks them up; without, a link is what it says, so is a pattern, and git runs nothing.
     """
     found = _find(request, Place(request))
-    verdict = _decide(request, found)
+    is_refused = request.policy.refuses_changes and may_change(canonical_name(request.tool), request.traits)
+    refusal = Verdict(effect=Effect.DENY, reason=request.policy.refuses_changes) if is_refused else None
+    verdict = refusal or _decide(request, found)
     if not found.paths:
         return verdict
     return attrs.evolve(verdict, paths=tuple(request.links.get(path, normal(path)) for path in found.paths))

@@ -20,7 +20,7 @@ from greenroom.permissions._broad import is_broad
 from greenroom.permissions._modes import ChildPermission, Mode, child_mode, parse_mode
 from greenroom.permissions._path_patterns import absolute_path, normal
 from greenroom.permissions._rules import Effect, Rule, RuleDiagnostic, Scope, Source, names_tool, parse_rule
-from greenroom.permissions._traits import HANDS_ON, ToolKind, ToolTraits, canonical_name
+from greenroom.permissions._traits import HANDS_ON, ToolKind, ToolTraits, canonical_name, may_change
 
 PROGRAM: Final = Source(scope=Scope.SESSION, name="the program")
 """The source of rules about tools of the embedding program."""
@@ -71,6 +71,8 @@ class Policy:
             program's about its own tools. Others are dropped, regardless of who adds them.
         is_trusted: True if the person trusts the workspace. If not, git commands in a repository whose own settings name
             programs for git to run need approval.
+        refuses_changes: The reason why calls that change files or run commands are refused, whatever rules and modes say;
+            empty if they are not.
     """
 
     mode: Mode = Mode.DEFAULT
@@ -81,6 +83,7 @@ class Policy:
     may_bypass: bool = True
     managed_only: bool = False
     is_trusted: bool = True
+    refuses_changes: str = ""
     _always: dict[tuple[str, ToolTraits], bool] = attrs.field(init=False, factory=dict, eq=False, repr=False)
     """Cached results of `always_allows`: a policy never changes, and is consulted before each call of each agent."""
 
@@ -151,6 +154,8 @@ _WITHOUT_SUBJECT: Final = frozenset((ToolKind.OTHER, ToolKind.SESSION, ToolKind.
 
 def _always_allows(policy: Policy, tool: str, traits: ToolTraits) -> bool:
     is_harmless = traits.kind is ToolKind.READ and not traits.subject
+    if policy.refuses_changes and may_change(tool, traits):
+        return False
     if policy.mode is Mode.AUTO and tool in HANDS_ON:
         return False  # the result is reviewed
     if tool == "WebFetch" or not (is_harmless or traits.kind in _WITHOUT_SUBJECT):

@@ -99,12 +99,18 @@ OUTSIDE: Final = (OTHER_SESSION, SOCKET, BRIDGE)
 """How the addresses of agents outside of the session begin."""
 """Prefix of a recipient outside the session."""
 
+_CHANGING: Final = frozenset((ToolKind.EDIT, ToolKind.SHELL, ToolKind.PLACE, ToolKind.OTHER))
 _ALIASES: Final = {"Task": "Agent"}
 
 
 def canonical_name(tool: str) -> str:
     """Return the current name of a tool: `Task` is now `Agent`."""
     return _ALIASES.get(tool, tool)
+
+
+def may_change(tool: str, traits: ToolTraits) -> bool:
+    """True if a call may change files or run commands, as far as is known of its tool; of an unknown one it is assumed."""
+    return traits.kind in _CHANGING and tool != "Skill"
 
 
 @lru_cache(maxsize=1024)

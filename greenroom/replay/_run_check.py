@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 
 from greenroom.gateway.record import is_gateways
+from greenroom.replay._branch_comparison import after_cut
 from greenroom.replay._entry_words import RUN, facts_of, paths_of
 from greenroom.replay._event_rows import rows
 from greenroom.replay._run_standing import Standing, StandingWriter, running, running_in_words
@@ -151,15 +152,19 @@ def compared(
     """Compare two runs, called as their reader called them; returns what to say, and whether they are the same."""
     from greenroom.gateway.record import comparable
 
-    found = diff_runs(comparable(left.entries), comparable(right.entries))
+    branched = after_cut(left, right)
+    ours, theirs = branched or (comparable(left.entries), comparable(right.entries))
+    found = diff_runs(ours, theirs)
     facts = {
         "left": left.header.run,
         "right": right.header.run,
         "is_same": found is None,
+        **({"is_branch": True} if branched else {}),
         "divergence": None if found is None else attrs.asdict(found),
     }
     if found is None:
-        lines = [f"the same: {counted(len(left.entries), 'event')}, times and ids apart"]
+        where = " after the branch" if branched else ""
+        lines = [f"the same{where}: {counted(len(ours), 'event')}, times and ids apart"]
     else:
         lines = list(_divergence_lines(found, names))
         for inner, places in _in_sessions(left, right, (paths[0].parent, paths[1].parent), found.actor):

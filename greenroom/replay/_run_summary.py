@@ -11,6 +11,7 @@ from typing import Any, Final, final
 
 import attrs
 
+from greenroom.replay._branch_comparison import branch_line
 from greenroom.replay._run_cost import cost_in_words, run_cost
 from greenroom.replay._run_standing import Standing, StandingWriter, running, running_in_words
 from greenroom.terminal import counted, printable, seconds, tally
@@ -58,6 +59,7 @@ def summary(
     facts: dict[str, Any] = {
         "run": journal.header.run,
         "title": _title(entries),
+        **({"branch_of": branch} if (branch := branch_line(journal.header.about)) else {}),
         "file": str(journal.path),
         "started": journal.header.started,
         "lasted_s": entries[-1].t if entries else 0.0,
@@ -129,6 +131,8 @@ def _head(journal: JournalText, facts: dict[str, Any]) -> Iterable[str]:
     yield f"run       {journal.header.run}, {counted(facts['events'], 'event')}"
     if facts["title"]:
         yield f"title     {printable(facts['title'])}"
+    if "branch_of" in facts:
+        yield f"branch    of {facts['branch_of']}"
     yield f"began     {_date(journal.header.started)}, lasted {seconds(facts['lasted_s'])}"
     end = facts["end"]
     if end is None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from greenroom.session.parts._session_inbox import Interrupted
     from greenroom.session.parts._session_status import AgentStatus, TaskStatus
     from greenroom.session.peers._peer_sessions import SessionMessageError
+    from greenroom.session.record._branch_start import BRANCH_FILE, BranchFiles, BranchStart, load_changed
     from greenroom.session.record._file_rewind import rewind_run
     from greenroom.session.record._inbox_record import check_run
     from greenroom.session.record._resume import Fork, find_session, read_beginning
@@ -77,6 +78,7 @@ else:
             "greenroom.session.parts._session_inbox": ("Interrupted",),
             "greenroom.session.parts._session_status": ("AgentStatus", "TaskStatus"),
             "greenroom.session.peers._peer_sessions": ("SessionMessageError",),
+            "greenroom.session.record._branch_start": ("BRANCH_FILE", "BranchFiles", "BranchStart", "load_changed"),
             "greenroom.session.record._file_rewind": ("rewind_run",),
             "greenroom.session.record._inbox_record": ("check_run",),
             "greenroom.session.record._resume": ("Fork", "find_session", "read_beginning"),
@@ -96,6 +98,7 @@ else:
     )
 
 __all__ = [
+    "BRANCH_FILE",
     "EVENTS",
     "FOLDS",
     "INVOCATION",
@@ -107,6 +110,8 @@ __all__ = [
     "Activity",
     "AgentStatus",
     "AnswerPiece",
+    "BranchFiles",
+    "BranchStart",
     "ElicitationAnswered",
     "ElicitationAsked",
     "ElicitationCompleted",
@@ -140,6 +145,7 @@ __all__ = [
     "find_session",
     "find_session_plugins",
     "find_unfinished",
+    "load_changed",
     "load_settings",
     "main_of_settings",
     "make_data_folders",

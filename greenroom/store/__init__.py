@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         decide_retention,
     )
     from greenroom.store._shared import SharedPrefix
-    from greenroom.store._sqlite_inbox import SqliteInboxStore, open_inbox_store
+    from greenroom.store._sqlite_inbox import SqliteInboxStore, open_inbox_store, store_items
     from greenroom.store._transcript import Line, Transcript, TranscriptHeader, encode_line, new_uuid
     from greenroom.store._transcript_reader import RESUMED_BYTES, read_conversation, read_transcript
 else:
@@ -30,7 +30,7 @@ else:
                 "decide_retention",
             ),
             "greenroom.store._shared": ("SharedPrefix",),
-            "greenroom.store._sqlite_inbox": ("SqliteInboxStore", "open_inbox_store"),
+            "greenroom.store._sqlite_inbox": ("SqliteInboxStore", "open_inbox_store", "store_items"),
             "greenroom.store._transcript": ("Line", "Transcript", "TranscriptHeader", "encode_line", "new_uuid"),
             "greenroom.store._transcript_reader": ("RESUMED_BYTES", "read_conversation", "read_transcript"),
         },
@@ -55,5 +55,6 @@ __all__ = [
     "open_inbox_store",
     "read_conversation",
     "read_transcript",
+    "store_items",
     "stored_ids",
 ]

@@ -12,7 +12,7 @@ import math
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
@@ -356,6 +356,19 @@ async def open_inbox_store(
     store = SqliteInboxStore(path, blocking=blocking, wall=wall, is_power_safe=is_power_safe)
     await store.statistics("")
     return store
+
+
+def store_items(path: Path, items: Iterable[StoredItem]) -> None:
+    """Write items into the store of a file, which need not be there yet. It blocks.
+
+    Raises:
+        JournalError: The file cannot be written.
+    """
+    try:
+        with closing(_connect(path, is_power_safe=False)) as on:
+            on.executemany(INSERT, map(row_of, items))
+    except (OSError, sqlite3.Error) as error:
+        raise refusal_of(path, error) from error
 
 
 def _connect(path: Path, *, is_power_safe: bool) -> sqlite3.Connection:

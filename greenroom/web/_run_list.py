@@ -91,6 +91,7 @@ def _row(run: str, journal: Path) -> dict[str, Any] | None:
     return {
         "run": run,
         "started": index.header.started,
+        "branch_of": str(index.header.about.get("from_run") or ""),
         "title": begin["title"] if begin is not None else "",
         "cwd": Path(begin["cwd"]).name if begin is not None else "",
         "model": begin["model"] if begin is not None else "",

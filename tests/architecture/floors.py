@@ -38,7 +38,7 @@ FLOORS: Final = (
     {"teams"},
     {"session"},
     {"gateway"},
-    {"headless", "replay", "reruns", "swarm"},
+    {"branches", "headless", "replay", "reruns", "swarm"},
     {"web"},
     {"cli", "testing"},
     {"__main__"},

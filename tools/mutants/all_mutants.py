@@ -22,6 +22,7 @@ from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.reruns import RERUNS
 from tools.mutants.resumption import RESUMPTION
+from tools.mutants.run_branches import BRANCHES
 from tools.mutants.run_exports import RUN_EXPORTS
 from tools.mutants.run_pages import RUN_PAGES
 from tools.mutants.serving import SERVING
@@ -30,6 +31,7 @@ from tools.mutants.swarm_views import SWARM_VIEWS
 
 MUTANTS: Final = (
     *KERNEL,
+    *BRANCHES,
     *DELIVERY,
     *GATEWAY,
     *GATEWAY_CHANNELS,

@@ -59,6 +59,8 @@ class ModelBegan(_AgentEvent):
 
     messages: int
     """Messages in the conversation that was sent."""
+    after: str = ""
+    """The uuid of the last line of the transcript that was sent; empty where none is kept, and in older journals."""
 
 
 @final

@@ -34,6 +34,7 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
         UsageError: Something in it cannot be used.
     """
     place = await find_place(spec, ports)
+    spec = spec.with_settings({} if place.branch is None else place.branch.settings)
     cwd, wanted, run = spec.cwd, read_sources(spec.sources), ports.blocking.run
     bare, stamps, settings = await run(read_given_settings, spec, wanted)
     places, plugins = await take_in_plugins(bare, settings, spec.plugins, ports)
@@ -73,7 +74,7 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
         definitions=definitions,
         main=main,
         tools=tools,
-        policy=attrs.evolve(policy, directories=(*policy.directories, *map(str, spec.added))),
+        policy=place.limit(attrs.evolve(policy, directories=(*policy.directories, *map(str, spec.added)))),
         variables=variables,
         environ=environ,
         compaction=as_managed("compaction", compaction_from_environment(environ, settings.scalars.compaction)),

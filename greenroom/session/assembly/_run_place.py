@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import attrs
 
 from greenroom.core import UsageError, is_uuid
 from greenroom.core import session_id as new_session_id
 from greenroom.core.ports import Ports
+from greenroom.permissions import Policy
 from greenroom.session.assembly._session_spec import SessionSpec
 from greenroom.session.record._resume import Beginning, Fork, find_session, is_archived, read_beginning
+
+if TYPE_CHECKING:  # most sessions are opened on no branch
+    from greenroom.session.record._branch_start import BranchStart
 
 
 @final
@@ -24,11 +28,17 @@ class RunPlace:
     """The folder of the run that is resumed or forked; None for neither."""
     beginning: Beginning = attrs.field(factory=Beginning)
     """The arguments with which that run was last opened."""
+    branch: BranchStart | None = None
+    """What the run was made with, if it is a branch of another one."""
 
     @property
     def is_resumed(self) -> bool:
         """True if the session continues a run in that run's folder."""
         return self.earlier == self.folder
+
+    def limit(self, policy: Policy) -> Policy:
+        """Return a policy as it holds in the run."""
+        return policy if self.branch is None else attrs.evolve(policy, refuses_changes=self.branch.refuses_changes)
 
 
 async def find_place(spec: SessionSpec, ports: Ports) -> RunPlace:
@@ -43,7 +53,18 @@ async def find_place(spec: SessionSpec, ports: Ports) -> RunPlace:
             f"cannot resume {earlier.name}: it is archived; fork it, for its conversation in a new session"
         )
     folder = await _folder_of(spec, None if is_fork else earlier, ports)
-    return RunPlace(folder=folder, earlier=earlier, beginning=await ports.blocking.run(read_beginning, earlier))
+    return RunPlace(
+        folder=folder,
+        earlier=earlier,
+        beginning=await ports.blocking.run(read_beginning, earlier),
+        branch=None if is_fork else await ports.blocking.run(_read_branch, earlier),
+    )
+
+
+def _read_branch(run_folder: Path) -> BranchStart | None:
+    from greenroom.session.record._branch_start import read_branch
+
+    return read_branch(run_folder)
 
 
 async def _folder_of(spec: SessionSpec, earlier: Path | None, ports: Ports) -> Path:

@@ -23,6 +23,7 @@ from greenroom.session._events import SessionBegan
 from greenroom.session.assembly._run_place import RunPlace
 from greenroom.session.assembly._session_spec import SessionSpec
 from greenroom.session.equipment._coordinator_mode import SCRATCHPAD, mode_of
+from greenroom.session.settings._recovery_settings import RecoverySettings
 from greenroom.session.settings._session_environment import EnvironmentLimits, exported_variables, resume_prompt
 from greenroom.session.settings._session_settings import Settings
 from greenroom.session.settings._settings_files import SettingSource, Stamps
@@ -109,8 +110,19 @@ class Plan:
 
     @property
     def resume_prompt(self) -> str:
-        """The prompt for an agent whose turn an earlier process did not finish."""
-        return resume_prompt(self.environ)
+        """The prompt for an agent whose turn an earlier process did not finish; empty where the same is asked once more."""
+        return "" if self._opens_branch else resume_prompt(self.environ)
+
+    @property
+    def recovery(self) -> RecoverySettings:
+        """The settings of recovery; agents of a branch were not lost, they stand where they were cut, so they continue."""
+        settings = self.settings.scalars.recovery
+        return attrs.evolve(settings, lost_agents="resume") if self._opens_branch else settings
+
+    @property
+    def _opens_branch(self) -> bool:
+        """True if the session is the first one on a branch."""
+        return self.run.branch is not None and self.run.branch.is_fresh
 
 
 def session_began(plan: Plan) -> SessionBegan:

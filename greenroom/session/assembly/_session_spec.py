@@ -110,6 +110,12 @@ class SessionSpec:
         more = {} if self.durability is None else {"durability": self.durability}
         return {**(self.settings or {}), **more}
 
+    def with_settings(self, settings: Mapping[str, Any]) -> SessionSpec:
+        """Return the arguments with settings before the program's own."""
+        if not settings:
+            return self
+        return attrs.evolve(self, tools=self.tools.values(), settings={**(self.settings or {}), **settings})
+
     @property
     def has_plugins(self) -> bool:
         """True if the program names plugins itself."""

@@ -39,7 +39,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
     plan, ports, nursery, agents = services.plan, services.ports, services.nursery, session.agents
     if services.budget.limits != Limits():
         nursery.start_soon(session.tasks.end_at_budget, services.budget)
-    recovery = plan.settings.scalars.recovery
+    recovery = plan.recovery
     is_fork = not plan.run.is_resumed
     start = await find_start(services.run_folder, loaded, recovery, ports.blocking, is_fork=is_fork)
     home = await _start_main(session, services, start)
@@ -82,7 +82,7 @@ async def _recover_tasks(session: Session, services: Services, home: AgentState,
         post=agents.post,
         definitions=agents.definitions,
         run_folder=services.run_folder,
-        settings=plan.settings.scalars.recovery,
+        settings=plan.recovery,
         prompt=plan.resume_prompt,
     )
     is_any, waiting = await recovered.carry_out(away=agents.teams.away, wakes=not home.start.keeps_open)

@@ -11,7 +11,7 @@ from typing import final
 
 import attrs
 
-from greenroom.agents import AgentDefinition, AgentProfile, AgentServices, AgentState, ForkSkill
+from greenroom.agents import MAIN_NAME, AgentDefinition, AgentProfile, AgentServices, AgentState, ForkSkill
 from greenroom.agents.delegation import coordinator_tools
 from greenroom.agents.subagents import SubagentSpec, make_child_profile
 from greenroom.hooks import AgentAsker
@@ -115,6 +115,8 @@ class Composition:
         Raises:
             UsageError: Its definition names an unknown mode, or only tools that the session lacks.
         """
+        if wish is None or not wish.is_teammate:  # a teammate's is put together around the changed one
+            definition = self.changed(definition, *(() if is_child else (MAIN_NAME,)))
         is_leading = not is_child and self._scalars.delegation.coordinator
         if is_leading:
             definition = as_coordinator(definition, self._scalars.delegation)
@@ -152,6 +154,16 @@ class Composition:
         ports.prepared.begin(home.profile.definition)
         self.rules.take_in(home)
         return home
+
+    def changed(self, definition: AgentDefinition, *names: str) -> AgentDefinition:
+        """Return a definition as it holds in this run, which may be a branch in which it has another system prompt.
+
+        Args:
+            definition: The definition.
+            names: Of the agent.
+        """
+        branch = self._services.plan.run.branch
+        return definition if branch is None else branch.changed(definition, *names)
 
     async def _admit(self, home: AgentState) -> None:
         """Wait for the servers that the agent needs, and refuse an agent that would have no tools."""

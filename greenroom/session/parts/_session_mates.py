@@ -99,6 +99,7 @@ class SessionMates:
         definition = wish.definition
         if isinstance(definition, str):
             definition = (await self._composition.definitions.refresh()).find(definition)
+        definition = self._composition.changed(definition, wish.name)
         home = self._composition.make_home(
             _as_mate(definition, wish),
             (*wish.tools, self._send_message),

@@ -33,7 +33,7 @@ class MainStart:
         """Give the main agent its conversation; it is held until the session is open."""
         if self.loaded is None:
             return
-        resumes = resume_prompt if self.turn is TurnPlan.RESUME else ""
+        resumes = resume_prompt if self.turn is TurnPlan.RESUME else None
         home.start_from(self.loaded, resumes=resumes, is_held=True)
         home.put_off(self.deferred)
         home.keep_open(call.id for call in (*self.unanswered, self.deferred) if call is not None)

@@ -318,7 +318,7 @@ async function showRuns() {
             { type: "button", "aria-current": run.run === source.run ? "true" : null, onclick: () => { dialog.close(); location.hash = `#${new URLSearchParams({ run: run.run })}`; } },
             h("span.standing", { class: `is-${run.standing.replace(" ", "-")}` }, run.standing),
             h("span.title", {}, oneLine(run.title || run.cwd || run.run, 60)),
-            h("small", {}, `${run.run} · ${(run.started ?? "").slice(0, 16).replace("T", " ")} · ${run.events.toLocaleString("en")} events · ${seconds(run.took_s)}`),
+            h("small", {}, `${run.run} · ${(run.started ?? "").slice(0, 16).replace("T", " ")} · ${run.events.toLocaleString("en")} events · ${seconds(run.took_s)}${run.branch_of ? ` · branch of ${run.branch_of}` : ""}`),
           ),
         ),
       ),

@@ -1,0 +1,119 @@
+"""Each kind of change, at its place in a branch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from greenroom.branches import RunBranch, branch
+from greenroom.core import UsageError
+from greenroom.models import AnswerLike, Call, ModelRequest
+from greenroom.session import EVENTS
+from greenroom.tools import tool
+from greenroom.tools.builtin import READ_ONLY_TOOLS
+from greenroom.trace import JOURNAL, read_journal
+from tests.branches.recorded_runs import PORTS, Watched, go_on, record_one, wait_quiet
+
+DEFINITION = """---
+name: main
+description: Looks things up.
+tools: Glob
+---
+
+Answer in one word.
+"""
+touched: list[str] = []
+
+
+@tool
+async def touch(name: str) -> str:
+    """Touch something.
+
+    Args:
+        name: Its name.
+    """
+    touched.append(name)
+    return f"touched {name}"
+
+
+def ask_and_touch(request: ModelRequest) -> AnswerLike:
+    rounds = sum(message.role == "assistant" for message in request.messages)
+    return Call("Touch", {"name": f"thing {rounds}"}) if rounds < 3 else "All touched."
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which each round touches something."""
+    folder = tmp_path_factory.mktemp("changes")
+    return record_one(folder, Watched(ask_and_touch), "Touch the things.", tools=[touch, *READ_ONLY_TOOLS])
+
+
+def last_call(run: Path) -> int:
+    """Return the event behind which the last call has its result."""
+    return [entry.seq for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end"][-1]
+
+
+def go(made: RunBranch) -> Watched:
+    """Go on with a branch and return what its model was asked."""
+    again = Watched(ask_and_touch)
+    touched.clear()
+    go_on(made.folder.parent.parent, made.folder, again.model, wait_quiet, tools=[touch, *READ_ONLY_TOOLS])
+    return again
+
+
+def texts_of(request: ModelRequest) -> str:
+    return json.dumps([str(message.content) for message in request.messages])
+
+
+@pytest.mark.promise("W-change")
+def test_a_changed_message_stands_in_the_place_of_the_old_one(run: Path) -> None:
+    again = go(branch(run, last_call(run), changes={"message:1": "Touch two things."}, ports=PORTS))
+
+    assert "Touch two things." in texts_of(again.asked[0])
+    assert "Touch the things." not in texts_of(again.asked[0])
+
+
+@pytest.mark.promise("W-change")
+def test_a_changed_result_is_what_the_model_reads(run: Path) -> None:
+    call = next(entry["call"] for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end")
+
+    again = go(branch(run, last_call(run), changes={f"result:{call}": "it was hot"}, ports=PORTS))
+
+    assert "it was hot" in texts_of(again.asked[0])
+    assert "touched thing 0" not in texts_of(again.asked[0])
+    assert touched == []
+
+
+@pytest.mark.promise("W-change")
+def test_a_changed_definition_replaces_prompt_and_tools(run: Path) -> None:
+    again = go(branch(run, last_call(run), changes={"definition:main": DEFINITION}, ports=PORTS))
+
+    assert "Answer in one word." in again.asked[0].system
+    assert "Touch" not in [schema.name for schema in again.asked[0].tools]
+
+
+def test_a_file_that_defines_another_agent_is_refused(run: Path) -> None:
+    with pytest.raises(UsageError, match="definition:main: the file does not define 'main'"):
+        branch(run, last_call(run), changes={"definition:main": DEFINITION.replace("main", "other")}, ports=PORTS)
+
+
+@pytest.mark.promise("W-change")
+def test_changed_settings_hold_in_the_branch(run: Path) -> None:
+    changes = {"settings": json.dumps({"permissions": {"deny": ["Touch"]}})}
+
+    again = go(branch(run, last_call(run), changes=changes, files="here", ports=PORTS))
+
+    assert "Touch" not in [schema.name for schema in again.asked[0].tools]
+
+
+@pytest.mark.promise("W-files")
+@pytest.mark.parametrize(("files", "expected"), [("refuse", []), ("here", ["thing 1", "thing 2"])])
+def test_calls_that_may_change_files_are_refused_unless_told(run: Path, files: str, expected: list[str]) -> None:
+    first = next(entry.seq for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "tool.end")
+
+    again = go(branch(run, first, files=files, ports=PORTS))  # type: ignore[arg-type]
+
+    assert touched == expected
+    assert ("must not change files" in texts_of(again.asked[-1])) == (files == "refuse")
