@@ -20,7 +20,7 @@ from greenroom.tools import BackgroundTask, ToolError
 _OF: Final = "task"
 _TOLD: Final = ("id", "description", "command", "server", "tool")
 _OWN_ENDS: Final = frozenset(("flood", "deadline"))
-"""Who ends a task that ends itself."""
+"""The name of the one who ends a task that ends by itself."""
 
 
 @final

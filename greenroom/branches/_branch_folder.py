@@ -36,7 +36,7 @@ _WRITES_REPORT: Final = "WriteReport"
 @final
 @attrs.frozen(kw_only=True)
 class BranchPlan:
-    """What a branch is made of."""
+    """The parts of a branch."""
 
     source: Path
     """The folder of the run that it branches off from."""

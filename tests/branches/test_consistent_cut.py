@@ -67,7 +67,7 @@ def test_a_message_of_a_round_that_is_done_again_was_never_read() -> None:
 
 @pytest.mark.promise("W-cut")
 def test_a_result_that_followed_from_a_lost_message_is_lost() -> None:
-    """What a board said after it had read something that is left out is left out, and so is the call that read it."""
+    """Answers of a board that had read something that is left out are left out, and so is the call that read it."""
     board = {"msg": 1, "lane": "next", "type": "Ask"}
     of_b = {"parent": 15}
     entries = journal(

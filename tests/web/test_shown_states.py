@@ -1,4 +1,4 @@
-"""What the server says of a long run: mailboxes at any moment, moments in parts, and problems once for all viewers."""
+"""The answers of the server about a long run: mailboxes at any moment, moments in parts, and problems once for all viewers."""
 
 from __future__ import annotations
 

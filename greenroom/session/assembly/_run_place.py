@@ -29,7 +29,7 @@ class RunPlace:
     beginning: Beginning = attrs.field(factory=Beginning)
     """The arguments with which that run was last opened."""
     branch: BranchStart | None = None
-    """What the run was made with, if it is a branch of another one."""
+    """The origin and the changes of the run, if it is a branch of another one."""
 
     @property
     def is_resumed(self) -> bool:

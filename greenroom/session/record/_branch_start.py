@@ -1,4 +1,4 @@
-"""What a branch of a run was made with: its own file in the run folder, read whenever a session is opened on it.
+"""The origin and the changes of a branch: its own file in the run folder, read whenever a session is opened on it.
 
 It looks at the disk.
 """
@@ -31,7 +31,7 @@ _TEXTS: Final = deep_mapping(instance_of(str), instance_of(str), instance_of(dic
 @final
 @attrs.frozen(kw_only=True)
 class BranchStart:
-    """What a branch was made with."""
+    """The origin and the changes of a branch."""
 
     from_run: str = attrs.field(validator=instance_of(str))
     """The id of the run that it branches off from."""
