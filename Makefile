@@ -42,7 +42,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway test-browser test-channels mutants soak soak-gateway soak-visibility ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels mutants soak soak-gateway soak-visibility ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -111,6 +111,9 @@ bench-kernel: setup-dev ## run the benchmarks of the kernel
 
 bench-agents: setup-dev ## run the benchmarks of agents, beside other frameworks (ARGS="--agents 100")
 	@$(BIN)/python -m benchmarks.agents $(ARGS)
+
+bench-remote: setup-dev ## run the benchmarks of links between processes (ARGS="--only tell")
+	@$(BIN)/python -m benchmarks.links $(ARGS)
 
 bench-gateway: setup-dev ## run the benchmarks of the gateway (ARGS="--only spawn,calls")
 	@$(BIN)/python -m benchmarks.gateway $(ARGS)

@@ -519,6 +519,35 @@ PROMISES: Final = {
     "A27-e": Promise("No secret is in anything that a gateway writes or sends.", "gateway"),
     "A29-b": Promise("Nothing is kept of a session that is closed but its row.", "gateway"),
     "A29-c": Promise("A chat that floods, and a session that works without end, delay no other chat.", "gateway"),
+    # a run in other tools, compared, watched
+    "X-otlp": Promise(
+        "Each line of an OTLP export is a whole request within a collector's limits, and each span is in exactly one.",
+        "exports",
+    ),
+    "X-perfetto": Promise(
+        "In a Perfetto export slices nest on each track, every flow has both ends, and nothing refers to what comes later.",
+        "exports",
+    ),
+    "X-words": Promise(
+        "An export without content holds no word of a person, a model, a tool or a file, in events of any kind.",
+        "exports",
+    ),
+    "X-secrets": Promise("No secret of a known form is in an export of any kind.", "exports"),
+    "X-whole": Promise(
+        "An export takes the place of a file only once it is whole; a journal that changes meanwhile leaves none.",
+        "exports",
+    ),
+    "X-watch": Promise(
+        "The state that a watch shows after each item is the fold of the journal up to it, however slow its reader is.",
+        "session",
+    ),
+    "X-kept": Promise(
+        "The run folder that a failing explored test leaves is the run of the choices in its message.", "testing"
+    ),
+    "X-diff": Promise(
+        "What is told of two conversations makes one of the other; a message that only moved is told as moved.",
+        "replay",
+    ),
     # the swarm: its price, its screen, a run that is played
     "S-item": Promise(
         "Each item of a survey is a conversation of its own: nothing of another one is sent again.", "swarm"
@@ -630,6 +659,7 @@ class Unseen:
 _CONFIGURED: Final = "what a configuration means is decided before anything is recorded"
 _CHATS: Final = "what a chat shows is known to its service alone"
 _GATEWAY: Final = "it is about the gateway's journal, of which the checks of sessions know nothing"
+_EXPORTED: Final = "an export is made from a journal and leaves nothing in it"
 _SCREENS: Final = "what a terminal shows is not on record"
 _PAGES: Final = "what a page sends is not on record"
 
@@ -959,6 +989,13 @@ NOT_IN_A_JOURNAL: Final = {
     **dict.fromkeys(
         ("A18-g", "A22-f", "A25-g", "A27-e", "A29-c"), Unseen(_GATEWAY, ("gateway/process/test_whole_gateway.py",))
     ),
+    "X-otlp": Unseen(_EXPORTED, ("trace/test_otlp_lines.py",)),
+    "X-perfetto": Unseen(_EXPORTED, ("trace/test_perfetto.py",)),
+    **dict.fromkeys(("X-words", "X-secrets"), Unseen(_EXPORTED, ("replay/test_export_words.py",))),
+    "X-whole": Unseen(_EXPORTED, ("replay/test_export_words.py", "replay/test_replacement.py")),
+    "X-watch": Unseen("a reader leaves no event", ("session/test_session_watch.py",)),
+    "X-kept": Unseen("it is about a folder that a test leaves", ("testing/test_kept_failures.py",)),
+    "X-diff": Unseen("it is about conversations, which are beside the journal", ("replay/test_run_comparison.py",)),
     "S-item": Unseen("what a model is sent is not on record", ("session/test_item_conversations.py",)),
     "S-findings": Unseen("what a call is to end is not on record", ("session/test_item_conversations.py",)),
     "S-woken": Unseen("what is worth a turn of the lead is not on record", ("session/test_item_conversations.py",)),

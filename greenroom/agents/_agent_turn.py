@@ -75,7 +75,8 @@ class AgentTurn:
         home.begin_turn(self.state)
         self.hooking = Hooking(home=home, turn=self.state)
         if home.profile.policy is not None or home.profile.hooks is not None:
-            self.guard = Guard(home=home, hooking=self.hooking, interrupt=lambda why: self.ctx.ref.abort_turn(why=why))
+            ref = self.ctx.ref  # a function that held the turn would be a cycle in every turn
+            self.guard = Guard(home=home, hooking=self.hooking, interrupt=lambda why: ref.abort_turn(why=why))
 
     async def ask(self, request: ModelRequest, keep: Keep, parent: int) -> ModelResponse:
         """Ask the model once, and record the request and its usage; `keep` gets the answer, as far as it arrived."""

@@ -53,7 +53,8 @@ async def run_calls(calls: Sequence[ToolUseBlock], turn: AgentTurn, results: dic
             break
     for batch in (calls,) if len(calls) == 1 else plan_batches(calls, tools, turn.home.services.settings.side_by_side):
         if len(batch) == 1:
-            results[batch[0].id] = await _run_call(batch[0], turn)
+            (call,) = batch
+            results[call.id] = await _run_call(call, turn)
         else:
             async with trio.open_nursery() as nursery:
                 for call in batch:
@@ -155,7 +156,10 @@ async def _run_guarded(call: ToolUseBlock, tool: Tool, context: ToolContext, gua
     await guard.hooks.tell_cwd(cwd)
     if failure is not None:
         await guard.hooks.tell_failure(call, values, text, trio.current_time() - began_s)
-        raise failure
+        try:
+            raise failure
+        finally:
+            del failure  # an error that its own frames hold is a cycle
     try:
         told = await guard.hooks.tell_result(call, values, text, trio.current_time() - began_s)
         if told is not text:  # what a hook puts in the place of a result stands for all of it

@@ -63,7 +63,13 @@ class ReplayFlags:
         False
     )
     is_verbose: Annotated[bool, _flag("With --check, also what was not checked.", name="--verbose")] = False
-    diff: Annotated[str | None, _flag("Another run to compare with; exit code 1 when they differ.")] = None
+    diff: Annotated[
+        str | None,
+        _flag(
+            "Another run to compare with; exit code 1 when they differ. With --all: every actor, totals and conversations, not only "
+            "the first difference."
+        ),
+    ] = None
     recent: Annotated[
         bool,
         _flag("Show what happened around each failure: the turns of plain actors, which the journal leaves out."),

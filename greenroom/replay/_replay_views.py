@@ -102,7 +102,10 @@ def show_replay(options: ReplayOptions) -> bool:
     if options.diff is not None:
         other = find_journal(options.diff, place)
         names, paths = (options.run, options.diff), (path, other)
-        page, is_good = compared(journal, _until(_read(other), options.at), names=names, paths=paths)
+        compare = compared
+        if options.is_all:
+            from greenroom.replay._run_comparison import compared_whole as compare
+        page, is_good = compare(journal, _until(_read(other), options.at), names=names, paths=paths)
     elif options.check:
         page, is_good = checked(
             journal, FOLDS, folder=path.parent, standing=standing, writer=writer, is_verbose=options.is_verbose

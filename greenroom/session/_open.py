@@ -21,7 +21,7 @@ from greenroom.session.assembly._session_plan import Plan, session_began
 from greenroom.session.assembly._session_services import open_services
 from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor, read_spec
 from greenroom.session.assembly._session_start import started
-from greenroom.session.parts._event_stream import open_streams
+from greenroom.session.parts._open_streams import open_streams
 from greenroom.session.record._recovery import read_earlier
 from greenroom.session.record._resume import Fork
 from greenroom.tools import Tool

@@ -49,6 +49,7 @@ class Session:
         schedules: Prompts that the clock sends to the main agent.
         servers: The MCP servers.
         plugins: The plugins, and those that could not be loaded.
+        watch: Opens the state of the session with what each event changes in it: `async with session.watch() as view`.
         budget: The tokens and money that the session may use and has used; without a limit in the settings it only counts.
         was_stopped: True once `stop` was called.
         was_killed: True once `kill` was called.
@@ -63,6 +64,7 @@ class Session:
         self.servers = services.servers
         self.plugins = services.plan.plugins
         self.budget = services.budget
+        self.watch = partial(services.streams.watch, services.journal, services.ports.blocking)
         self.was_stopped = self.was_killed = False
         self.agents = SessionAgents(services)
         self._main, self._composition = self.agents.main, self.agents.composition

@@ -16,7 +16,8 @@ from typing import Final, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import Record, UsageError
+from greenroom.actors import Behavior, traits_of
+from greenroom.core import Level, Record, UsageError
 from greenroom.testing._scheduler import Choices, Picks, picker_of, replayed
 from greenroom.testing._search import ReplaySearch, Search, Trail, search_of
 from greenroom.testing._shrink import shrink, trimmed
@@ -65,7 +66,7 @@ class ExplorationFailed(AssertionError):
         runs: Number of schedules, including the failing one.
         shrinks: Number of runs to simplify the list.
         is_repeatable: True if the same choices failed again. If not, something else affects the run.
-        records: What the failing run recorded.
+        records: What the failing run recorded, mail of all actors included if it is repeatable.
     """
 
     def __init__(
@@ -236,7 +237,7 @@ class _Again:
         _check_failure(run.error, self._failures)
         if _kind(run.error) != self._kind:
             return False
-        self.error, self._records = run.error, run.records
+        self.error = run.error
         return True
 
     def failed(self, run: SimRun, search: Search, *, seed: int, runs: int, most: int) -> ExplorationFailed:
@@ -246,6 +247,8 @@ class _Again:
         is_repeatable = self.fails(found)
         if is_repeatable and not isinstance(search, ReplaySearch):
             choices, shrinks = shrink(found, self.fails, most=most)
+        if is_repeatable:
+            self._record_whole(choices)
         name = getattr(self._scenario, "__qualname__", repr(self._scenario))
         return ExplorationFailed(
             f"{name} failed: {type(self.error).__name__}{str(self.error) and f': {self.error}'}",
@@ -258,6 +261,26 @@ class _Again:
             is_repeatable=is_repeatable,
             records=self._records,
         )
+
+    def _record_whole(self, choices: Sequence[int]) -> None:
+        """Run these choices once more with everything on record; how much is recorded changes neither outcome nor order."""
+        with _recorded_whole():
+            run = run_sim(self._scenario, Picks(replayed(choices)), self._rules)
+        if run.error is not None and _kind(run.error) == self._kind:
+            self._records = run.records
+
+
+@contextmanager
+def _recorded_whole() -> Iterator[None]:
+    """Record the turns and the mail of all actors whose behavior names no level of its own."""
+    before = Behavior.journal
+    Behavior.journal = Level.FULL
+    traits_of.cache_clear()
+    try:
+        yield
+    finally:
+        Behavior.journal = before
+        traits_of.cache_clear()
 
 
 def assert_deterministic(scenario: Scenario, *, choices: Choices = None, faults: Faults | None = None) -> Trail:

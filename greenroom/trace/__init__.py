@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from greenroom.trace._codec import Codec, Header
     from greenroom.trace._columns import ColumnedWorld
     from greenroom.trace._diff import Divergence, diff_runs
+    from greenroom.trace._diff_all import compare_actors, compare_messages
     from greenroom.trace._durability import Durability
     from greenroom.trace._entries import Entry, UnknownEvent, entries_of
     from greenroom.trace._follow import RunEnding, follow
@@ -50,6 +51,8 @@ else:
                 "Violation",
                 "check_inbox",
                 "check_journal",
+                "compare_actors",
+                "compare_messages",
                 "end_of",
                 "has_ended",
                 "split_processes",
@@ -60,6 +63,7 @@ else:
             "greenroom.trace._codec": ("Codec", "Header"),
             "greenroom.trace._columns": ("ColumnedWorld",),
             "greenroom.trace._diff": ("Divergence", "diff_runs"),
+            "greenroom.trace._diff_all": ("compare_actors", "compare_messages"),
             "greenroom.trace._durability": ("Durability",),
             "greenroom.trace._entries": ("Entry", "UnknownEvent", "entries_of"),
             "greenroom.trace._follow": ("RunEnding", "follow"),
@@ -116,6 +120,8 @@ __all__ = [
     "changes",
     "check_inbox",
     "check_journal",
+    "compare_actors",
+    "compare_messages",
     "diff_runs",
     "end_of",
     "entries_of",

@@ -416,8 +416,7 @@ class ColumnedWorld:
 
     def apply_noting(self, entry: Entry) -> Sequence[SubjectChange]:
         """Apply the next event; return what it has changed."""
-        changed: list[SubjectChange] = []
-        self.world.apply(entry, changed)
+        changed = self.world.apply_noting(entry)
         if self.columns is not None:
             self.columns.take(WorldChange(entry, changed))
         return changed

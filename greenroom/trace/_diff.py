@@ -56,8 +56,13 @@ class Divergence:
 
 
 @final
-class _Normal:
-    """One run, prepared for comparison."""
+class NormalRun:
+    """One run, prepared for comparison.
+
+    Attributes:
+        entries: The events of each actor, by label.
+        shown: The same in comparable form.
+    """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._labels = labels_of(entries)
@@ -104,16 +109,17 @@ class _Normal:
 
 def diff_runs(left: Sequence[Entry], right: Sequence[Entry]) -> Divergence | None:
     """Return the first divergence of two runs, in the order of the first one; None if there is none."""
-    ours, theirs = _Normal(left), _Normal(right)
+    ours, theirs = NormalRun(left), NormalRun(right)
     found = [
         divergence
         for label in dict.fromkeys([*ours.shown, *theirs.shown])
-        if (divergence := _first_difference(label, ours, theirs)) is not None
+        if (divergence := divergence_of(label, ours, theirs)) is not None
     ]
     return min(found, key=lambda found: (found.left_seq or found.right_seq, found.right_seq), default=None)
 
 
-def _first_difference(label: str, ours: _Normal, theirs: _Normal) -> Divergence | None:
+def divergence_of(label: str, ours: NormalRun, theirs: NormalRun) -> Divergence | None:
+    """Return the first place where an actor differs; None if there is none."""
     left_events, right_events = ours.shown.get(label, []), theirs.shown.get(label, [])
     for place, (shown, expected) in enumerate(zip_longest(left_events, right_events)):
         if shown != expected:

@@ -161,9 +161,7 @@ class Journal:
             self._ring()
 
     def keep_recent(self, why: str) -> bool:
-        """Write the recorder's recent past to disk, for `greenroom replay --recent`.
-
-        Failures do that automatically.
+        """Write the recorder's recent past to disk, for `greenroom replay --recent`; failures do that by themselves.
 
         Args:
             why: The reason, shown to the reader.
@@ -172,6 +170,11 @@ class Journal:
             True if there were records that no earlier moment had kept.
         """
         return self._recent.keep(why)
+
+    @property
+    def base_t(self) -> float:
+        """The clock's reading from which times in the journal count."""
+        return self._files.base_t
 
     @property
     def pending_bytes(self) -> int:

@@ -92,6 +92,7 @@ class JournalFiles:
     def __init__(self, disk: Disk, journal: Path, codec: Codec, *, base_t: float) -> None:
         self._disk = disk
         self._journal = AppendedFile(journal, str(journal))
+        self.base_t = base_t
         self.encode = codec.encoder(base_t)
         self._folders = {journal.parent}
         """Folders known to exist."""

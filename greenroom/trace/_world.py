@@ -165,6 +165,12 @@ class World:
             if changed is not None and before is not after:
                 changed.append(SubjectChange(section, subject, before, after))
 
+    def apply_noting(self, entry: Entry) -> list[SubjectChange]:
+        """Apply the next event; return what it has changed."""
+        changed: list[SubjectChange] = []
+        self.apply(entry, changed)
+        return changed
+
     def _lose(self, changed: list[SubjectChange] | None) -> None:
         """Replace what does not outlive its process by what its `lost()` returns, or remove it where that is None.
 

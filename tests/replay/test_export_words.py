@@ -36,6 +36,7 @@ def export(journal: Path, wanted: ExportFormat, content: str, **places: Any) -> 
     return written + b"".join(gzip.decompress(base64.b64decode(packed)) for _, packed in _PART.findall(written))
 
 
+@pytest.mark.promise("X-words")
 @every_format
 @pytest.mark.parametrize("lines", [EVERY_KIND, TOLD], ids=["every kind of event", "a recorded swarm"])
 def test_no_word_is_in_an_export_without_content(lines: list[bytes], wanted: ExportFormat, tmp_path: Path) -> None:
@@ -47,6 +48,7 @@ def test_no_word_is_in_an_export_without_content(lines: list[bytes], wanted: Exp
     assert NEEDLE.encode() in export(journal, wanted, "short")
 
 
+@pytest.mark.promise("X-words")
 @every_format
 def test_an_unknown_event_shows_no_text_without_content(wanted: ExportFormat, tmp_path: Path) -> None:
     unknown = json.dumps({"seq": 1, "t": 9.0, "ev": "thing.said", "words": NEEDLE, "deep": {"a": [NEEDLE]}}).encode()
@@ -58,6 +60,7 @@ def test_an_unknown_event_shows_no_text_without_content(wanted: ExportFormat, tm
     assert b"thing.said" in found
 
 
+@pytest.mark.promise("X-secrets")
 @every_format
 @pytest.mark.parametrize("content", ["short", "all"])
 def test_no_secret_is_in_any_export(
@@ -99,7 +102,7 @@ def test_the_same_run_gives_the_same_bytes(wanted: ExportFormat, tmp_path: Path)
 
 @every_format
 def test_a_part_of_a_run_ends_at_its_last_event(wanted: ExportFormat, tmp_path: Path) -> None:
-    """What is exported up to a moment is the export of a journal that ends there, its conversations apart."""
+    """An export up to a moment is that of a journal that ends there, conversations apart."""
     lines = [json.loads(line) for line in TOLD]
     whole = run_of(tmp_path / "whole", [json.dumps(line).encode() for line in lines], "")
     part = run_of(tmp_path / "part", [json.dumps(line).encode() for line in lines[:150]], "")
@@ -136,6 +139,7 @@ def test_a_torn_tail_and_a_damaged_line_are_left_out_and_told(
     assert "1 damaged line" in capsys.readouterr().out
 
 
+@pytest.mark.promise("X-whole")
 @every_format
 def test_a_journal_that_changes_meanwhile_is_an_error_and_leaves_no_file(
     wanted: ExportFormat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

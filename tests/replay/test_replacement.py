@@ -9,6 +9,7 @@ import pytest
 from greenroom.replay._run_export import open_replacement
 
 
+@pytest.mark.promise("X-whole")
 def test_a_failure_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
     place = tmp_path / "a.txt"
     place.write_bytes(b"old")

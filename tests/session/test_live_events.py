@@ -12,8 +12,8 @@ from greenroom.agents.events import ToolBegan
 from greenroom.core import Event, Recorder
 from greenroom.models import PlaybookModel
 from greenroom.session import LIVE_EVENTS, EventStream, HookReported, MessageAppended, PromptTaken, open_session
-from greenroom.session.parts._event_stream import Streams
 from greenroom.session.parts._live_events import LiveEvents
+from greenroom.session.parts._open_streams import Streams
 from greenroom.testing import virtual_ports
 
 

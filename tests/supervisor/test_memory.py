@@ -9,9 +9,10 @@ import weakref
 import pytest
 import trio
 
-from greenroom.actors import Behavior, Context, Down, Ref
+from greenroom.actors import Behavior, Context, Down, Ref, Request
 from greenroom.supervisor import ChildSpec, Restart, open_runtime
 from greenroom.testing import virtual_ports
+from tests.collector import uncollected
 
 
 class Load:
@@ -89,3 +90,43 @@ async def test_crashed_children_leave_nothing_alive(
         letters = [letter.message for letter in runtime.dead_letters.latest()]  # the last 1,000 are kept, as documented
         assert [load for ref in alive if (load := ref()) is not None and load not in letters] == []
         assert [str(down.error) for down in downs] == (["2"] * 3 if restart is Restart.TEMPORARY else [])
+
+
+class Ping(Request[bool]):
+    """Is answered."""
+
+
+class Answers(Behavior[Ping]):
+    """Answers each message."""
+
+    async def on_message(self, message: Ping, ctx: Context) -> None:
+        """Answer."""
+        ctx.reply(True)
+
+
+class AnswersPlainly(Answers):
+    """The same on the dispatcher."""
+
+    def on_message(self, message: Ping, ctx: Context) -> None:  # type: ignore[override]
+        """Answer."""
+        ctx.reply(True)
+
+
+@pytest.mark.parametrize("behavior", [Answers, AnswersPlainly])
+async def test_turns_leave_no_cycles_and_an_actor_a_few_objects(
+    behavior: type[Answers], autojump_clock: trio.testing.MockClock
+) -> None:
+    async with open_runtime(ports=virtual_ports()) as runtime:
+        actor: Ref[Ping] = await runtime.spawn(behavior)
+        with uncollected() as of_turns:
+            for _ in range(20):
+                await actor.ask(Ping(), timeout_s=60)
+        with uncollected() as of_actor:
+            actor.stop()
+            await actor.wait_ended()
+            await trio.sleep(1)
+            del actor
+
+    assert of_turns == []
+    assert len(of_actor) < 20
+    assert behavior.__name__ not in of_actor

@@ -79,5 +79,6 @@ EVERY = {
     "asking": ASKING,
     "talking": TALKING,
     "recorded": RECORDED,
+    "paged": attrs.evolve(ASKING, page="http://127.0.0.1:8420/#token=" + "a" * 32),
     "empty": SwarmPicture(title="", elapsed_s=0),
 }

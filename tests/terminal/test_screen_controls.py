@@ -164,11 +164,12 @@ def test_escape_ends_a_search_before_it_closes_a_conversation() -> None:
     assert (controls.search, controls.opened) == ("", "a0")
 
 
-def test_a_click_selects_and_a_second_one_opens() -> None:
-    size = ScreenSize(width=160, height=40)
+@pytest.mark.parametrize("page", ["", "http://127.0.0.1:8420/#token=a"])
+def test_a_click_selects_and_a_second_one_opens(page: str) -> None:
+    size, picture, lines = ScreenSize(width=160, height=40), attrs.evolve(PICTURE, page=page), bool(page)
 
     def click(controls: ScreenControls, x: int, y: int, wheel: int = 0) -> ScreenControls:
-        point = point_at(MousePress(x, y, wheel), PICTURE, controls, size)
+        point = point_at(MousePress(x, y + lines, wheel), picture, controls, size)
         return controls if point is None else press(controls, point, PICTURE)[0]
 
     once = click(ScreenControls(), 3, 4)

@@ -67,6 +67,15 @@ def test_what_matters_is_on_a_small_screen() -> None:
     assert "? keys" in text_of(PICTURE)[-1]
 
 
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_the_address_of_the_page_stays_below_the_title(size: ScreenSize) -> None:
+    address = "http://127.0.0.1:8420/#token=" + "a" * 32
+    plain, paged = text_of(PICTURE, size), text_of(attrs.evolve(PICTURE, page=address), size)
+
+    assert (plain[0], len(plain)) == (paged[0], len(paged))
+    assert paged[1].strip() == f"page: {address}"
+
+
 def test_what_was_survived_is_shortened_before_the_word_about_loss() -> None:
     many = attrs.evolve(PICTURE, totals=RunTotals(survived=SurvivedFaults(refusals=5, cuts=15, crashes=2, hangs=1)))
     assert text_of(many)[1].endswith(" 23 faults; nothing lost ")

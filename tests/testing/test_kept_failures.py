@@ -24,14 +24,16 @@ def keep(failed: ExplorationFailed, root: Path, test: str = "tests/test_a.py::te
     return keep_failure(root, test, failed.records, choices=failed.choices, seed=failed.seed, strategy=failed.strategy)
 
 
+@pytest.mark.promise("X-kept")
 def test_the_kept_run_is_that_of_the_choices_in_the_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = failure()
+    found = failure("random")  # with this seed, the run that it finds first is another than the shortened one
     again = failure(f"replay({list(found.choices)})")
 
     folder, other = keep(found, tmp_path), keep(again, tmp_path)
 
     first, second = (read_journal(each / JOURNAL, ()) for each in (folder, other))
-    assert first.entries == second.entries != []
+    assert first.entries == second.entries
+    assert {"message.put", "turn.begin"} <= {entry.kind for entry in first.entries}
     assert (
         first.header.about["choices"]
         == list(found.choices)

@@ -24,7 +24,7 @@ from greenroom.trace import Entry
 from greenroom.trace.exports import Content, _export_otlp, export_otlp
 from greenroom.trace.exports._entry_source import EntrySource, source_of_entries
 from tests.trace.crafted import FLAGS, NEW
-from tests.trace.exporting import HEADER, otlp_lines, redaction, spans_of, written
+from tests.trace.exporting import HEADER, journal_facts, otlp_lines, redaction, spans_of, written
 from tests.trace.journals import journals
 from tests.trace.planting import Entries, run
 from tests.trace.scenarios import SCENARIOS, Scenario, run_entries, work
@@ -45,8 +45,8 @@ def with_base64(line: bytes) -> str:
     return json.dumps(json.loads(line, object_hook=read))
 
 
-def check_by_schema(content: bytes) -> None:
-    """Every line is a whole message of the schema, which has no other fields."""
+def check_by_schema(content: bytes, entries: Entries) -> None:
+    """Every line is a whole message of the schema, which has no other fields, and each slice of the run is a span."""
     seen: set[bytes] = set()
     for line in content.splitlines():
         assert len(line) < COLLECTOR_BYTES
@@ -56,18 +56,23 @@ def check_by_schema(content: bytes) -> None:
         for span in spans:
             assert not span.parent_span_id or span.parent_span_id in seen
             assert (len(span.trace_id), len(span.span_id)) == (16, 8)
+            assert span.span_id not in seen
             seen.add(span.span_id)
+    assert len(seen) >= len(journal_facts(entries).lasted)
 
 
+@pytest.mark.promise("X-otlp")
 @settings(max_examples=40)
 @given(journals())
 def test_the_schema_of_the_protocol_reads_every_line(entries: list[Entry]) -> None:
-    check_by_schema(written(export_otlp, entries))
+    check_by_schema(written(export_otlp, entries), entries)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_the_schema_reads_every_line_of_real_runs(scenario: Scenario) -> None:
-    check_by_schema(written(export_otlp, run_entries(scenario)))
+    entries = run_entries(scenario)
+
+    check_by_schema(written(export_otlp, entries), entries)
 
 
 def long_run(turns: int, error: str) -> Entries:
@@ -86,6 +91,7 @@ def long_run(turns: int, error: str) -> Entries:
     return run(created, ActorBegan(**actor, parent=1), *events)
 
 
+@pytest.mark.promise("X-otlp")
 def test_no_line_is_longer_than_a_collector_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _export_otlp.MAX_BYTES < COLLECTOR_BYTES
     monkeypatch.setattr(_export_otlp, "MAX_BYTES", 40_000)
@@ -96,6 +102,7 @@ def test_no_line_is_longer_than_a_collector_takes(monkeypatch: pytest.MonkeyPatc
     assert max(map(len, lines)) <= 40_000
 
 
+@pytest.mark.promise("X-otlp")
 def test_a_line_has_at_most_512_spans() -> None:
     lines = otlp_lines(long_run(600, "boom"))
 
@@ -182,6 +189,7 @@ def open_collector() -> Iterator[tuple[int, list[ExportTraceServiceRequest]]]:
             thread.join()
 
 
+@pytest.mark.promise("X-otlp")
 def test_a_collector_takes_each_span_once_in_pieces() -> None:
     lines = written(export_otlp, long_run(1_100, "it broke")).splitlines()
     assert len(lines) == 3

@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given, settings
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
+from greenroom.actors import ActorCreated, TurnBegan, TurnEnded
+from greenroom.mailbox import MessagePut
 from greenroom.trace import Entry
+from tests.trace.crafted import FLAGS, NEW
 from tests.trace.exporting import Facts, chrome_object, journal_facts, micro, perfetto_bytes
 from tests.trace.journals import journals
+from tests.trace.planting import run
 from tests.trace.scenarios import SCENARIOS, Scenario, run_entries, work
 
 BEGIN: Final = TrackEvent.TYPE_SLICE_BEGIN
@@ -72,6 +76,7 @@ def check(content: bytes, entries: list[Entry]) -> None:
     assert Facts(lasted, {}) == Facts(meant.lasted, {})
 
 
+@pytest.mark.promise("X-perfetto")
 @settings(max_examples=60)
 @given(journals())
 def test_slices_nest_and_flows_have_two_ends(entries: list[Entry]) -> None:
@@ -94,6 +99,28 @@ def test_each_delivered_message_with_a_sender_is_a_flow() -> None:
 
     assert begun
     assert set(begun) == {put.seq for put in puts if put.event.parent}
+
+
+@pytest.mark.promise("X-perfetto")
+def test_a_message_that_is_handled_twice_is_one_flow_to_its_first_turn() -> None:
+    lead: dict[str, Any] = {"actor": "a1", "inc": 1}
+    mate: dict[str, Any] = {"actor": "a2", "inc": 1}
+    ended: dict[str, Any] = {"state": "completed", "by": "own", "cause": None, "error": "", **FLAGS}
+    entries = run(
+        ActorCreated(**{**NEW, "supervisor": "", "path": "lead"}, actor="a1"),
+        ActorCreated(**{**NEW, "supervisor": "", "path": "mate"}, actor="a2"),
+        TurnBegan(**lead, turn=1, msg=1),
+        MessagePut(**mate, msg=1, lane="next", type="Task", parent=3),
+        TurnBegan(**mate, turn=1, msg=1),
+        TurnEnded(**mate, turn=1, msg=1, parent=5, **ended),
+        TurnBegan(**mate, turn=2, msg=1),
+        TurnEnded(**mate, turn=2, msg=1, parent=7, **ended),
+    )
+
+    events = [packet.track_event for packet in read(perfetto_bytes(entries)).packet]
+
+    assert [flow for event in events for flow in event.flow_ids] == [4]
+    assert [flow for event in events for flow in event.terminating_flow_ids] == [4]
 
 
 def test_actors_are_tracks_below_their_supervisors_and_lanes_are_counters() -> None:

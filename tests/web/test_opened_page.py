@@ -128,7 +128,7 @@ async def test_viewers_get_the_last_rows_before_the_page_is_closed(tmp_path: Pat
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
             async with open_page(journal) as page:
-                nursery.start_soon(view, page)
+                nursery.start_soon(view, page)  # noqa: ASYNC111 - the viewer sees the page close
                 while not page.viewers:
                     await trio.lowlevel.checkpoint()
                 with journal.open("ab") as file:

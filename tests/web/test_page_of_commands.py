@@ -61,7 +61,7 @@ async def watch(url: str, run: str, seen: list[tuple[Unpacked, str]]) -> None:
 
 
 async def misbehave(url: str, run: str) -> None:
-    """Be connections that are no viewers, and then a viewer that never reads."""
+    """Open connections that are no viewers, and then a viewer that never reads."""
     split = urlsplit(url)
     token = split.fragment.removeprefix("token=")
     head = (

@@ -11,7 +11,10 @@ from typing import Final
 import pytest
 import trio
 
-from tests.cli.forked import Forked
+from greenroom.session import EVENTS
+from greenroom.trace import read_journal
+from greenroom.web import open_page
+from tests.cli.forked import Forked, run_forked
 from tests.swarm.small_repo import make_small_repo
 from tests.web.browser import BrowserPage, open_browser_page
 
@@ -21,7 +24,8 @@ pytestmark = pytest.mark.skipif(
 )
 STANDING: Final = "document.querySelector('.standing').textContent"
 BANNER: Final = "document.querySelector('.banner').textContent"
-EVENTS: Final = "Number(document.getElementById('app').dataset.events)"
+AT: Final = "document.getElementById('app').dataset.at"
+COUNT: Final = "Number(document.getElementById('app').dataset.events)"
 
 
 @asynccontextmanager
@@ -53,20 +57,20 @@ async def test_a_swarm_is_watched_killed_and_resumed_in_the_same_page(
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
     async with command("swarm", str(repo), "--page", "--latency", "0.25", runs=runs) as swarm:
         await page.go(await address_from(swarm))
-        await page.wait(f"{STANDING} === 'running' && {EVENTS} > 10")
+        await page.wait(f"{STANDING} === 'running' && {COUNT} > 10")
         async with command("replay", "last", "--page", runs=runs) as replay, open_browser_page(browser) as other:
             await other.go(await address_from(replay))
-            await other.wait(f"{STANDING} === 'running' && {EVENTS} > 30")
+            await other.wait(f"{STANDING} === 'running' && {COUNT} > 30")
             swarm.kill()
             await other.wait(f"{STANDING} === 'broken off' && {BANNER}.includes('ended before the run did')")
-            cut = await other.evaluate(EVENTS)
+            cut = await other.evaluate(COUNT)
             await page.wait(f"{BANNER}.includes('lost')")
             async with command("swarm", "--resume", "last", "--latency", "0", runs=runs) as again:
                 await other.wait(f"{STANDING} === 'ended'")
                 _, err = await trio.to_thread.run_sync(again.communicate)
             (journal,) = runs.glob("2*/journal.jsonl")
             count = len(journal.read_bytes().splitlines()) - 1
-            await other.wait(f"{EVENTS} === {count}")
+            await other.wait(f"{COUNT} === {count}")
 
             assert (again.returncode, err) == (0, "")
             assert 30 < cut < count
@@ -80,5 +84,31 @@ async def test_the_page_of_a_run_that_has_ended_keeps_what_it_has(page: BrowserP
         await page.wait(f"{STANDING} === 'ended' && {BANNER}.includes('--page shows the run again')")
         (journal,) = runs.glob("2*/journal.jsonl")
 
-        assert await page.evaluate(EVENTS) == len(journal.read_bytes().splitlines()) - 1
+        assert await page.evaluate(COUNT) == len(journal.read_bytes().splitlines()) - 1
         assert journal.parent.name in await page.evaluate(BANNER)
+
+
+async def test_calls_and_answers_lead_from_event_to_line_and_back(page: BrowserPage, tmp_path: Path) -> None:
+    repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
+    await trio.to_thread.run_sync(
+        lambda: run_forked("swarm", str(repo), environ={**os.environ, "GREENROOM_RUNS": str(runs)})
+    )
+    (journal,) = runs.glob("2*/journal.jsonl")
+    entries = read_journal(journal, EVENTS).entries
+    calls = [entry for entry in entries if entry.kind == "tool.end"]
+    async with open_page(journal) as served:
+        await page.go(served.url)
+        await page.wait(f"{COUNT} === {len(entries)}")
+        for call in calls[:: max(1, len(calls) // 6)]:
+            begin = next(entry for entry in entries if entry.kind == "tool.begin" and entry["call"] == call["call"])
+            await page.evaluate(f"location.hash = 'at={call.seq}&view=talk&actor={call.event.actor}'")
+            await page.wait(f"{AT} === '{call.seq}' && document.querySelector('.is-chosen[data-call={call['call']}]')")
+            assert await page.evaluate("document.querySelector('.call.is-chosen h2').firstChild.data") == call["tool"]
+            await page.click(".call.is-chosen .to-event")
+            await page.wait(f"{AT} === '{begin.seq}'")
+        answer = next(entry for entry in entries if entry.kind == "agent.spoke")
+        await page.evaluate(f"location.hash = 'at={answer.seq}&view=talk&actor={answer.event.actor}'")
+        await page.wait(f"{AT} === '{answer.seq}' && document.querySelector('.said.by-model time button')")
+        await page.click(".said.by-model time button")
+        await page.wait("document.querySelector('.detail h2').textContent === 'model.end'")
+        assert page.complaints() == []

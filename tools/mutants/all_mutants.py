@@ -21,6 +21,7 @@ from tools.mutants.links import LINKS
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.resumption import RESUMPTION
+from tools.mutants.run_exports import RUN_EXPORTS
 from tools.mutants.run_pages import RUN_PAGES
 from tools.mutants.serving import SERVING
 from tools.mutants.surveys import SURVEYS
@@ -44,6 +45,7 @@ MUTANTS: Final = (
     *MONITORS,
     *RECOVERY,
     *RESUMPTION,
+    *RUN_EXPORTS,
     *RUN_PAGES,
     *SERVING,
     *SWARM_VIEWS,

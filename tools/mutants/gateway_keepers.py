@@ -69,8 +69,16 @@ GATEWAY_KEEPERS: Final = (
         "a turn that was cut by a crash is not resumed",
         ("A22-c",),
         _KEEPER,
-        "            self.resumes = bool(self.items.taken)  # by the next incarnation\n",
+        "            self.resumes = self.resumes or bool(self.items.taken)\n",
         "",
+        tests=_PROPERTIES,
+    ),
+    Mutant(
+        "what a killed keeper has left waits for the next message",
+        ("A22-c",),
+        _ACTORS,
+        "        elif was_killed and self.is_stopping:\n",
+        "        elif was_killed:\n",
         tests=_PROPERTIES,
     ),
     Mutant(

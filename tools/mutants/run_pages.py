@@ -8,7 +8,6 @@ from tools.mutants.catalogue import Mutant
 
 _COMMAND_TESTS: Final = ("tests/web/test_page_of_commands.py",)
 _DOOR_TESTS: Final = ("tests/web/test_run_doors.py",)
-_FILE: Final = "greenroom.web._run_file"
 _FILE_TESTS: Final = ("tests/web/test_run_file.py",)
 _HEADS: Final = "greenroom.serving._heads"
 _LIST: Final = "greenroom.web._run_list"
@@ -16,6 +15,7 @@ _OPENED: Final = "greenroom.web._opened_page"
 _OPENED_TESTS: Final = ("tests/web/test_opened_page.py",)
 _PAGE: Final = "greenroom.web._run_page"
 _PAGE_TESTS: Final = ("tests/web/test_run_page.py",)
+_REDACTION: Final = "greenroom.trace.exports._redaction"
 _SHOWN: Final = "greenroom.web._shown_run"
 _SHOWN_TESTS: Final = ("tests/web/test_shown_run.py",)
 
@@ -159,15 +159,15 @@ RUN_PAGES: Final = (
     Mutant(
         "a file holds words that nobody has asked for",
         ("V-content",),
-        _FILE,
-        "return self._content is not Content.NONE or name not in words",
-        'return self._content is not Content.NONE or name != "text"',
+        _REDACTION,
+        "return name not in words and (name in _BASE or",
+        "return True or (name in _BASE or",
         tests=_FILE_TESTS,
     ),
     Mutant(
         "a secret of the environment is in a file",
         ("V-masked",),
-        _FILE,
+        _REDACTION,
         "known = self._secrets.mask(masked)",
         "known = masked",
         tests=_FILE_TESTS,

@@ -426,7 +426,8 @@ def unrest(world: GatewayWorld) -> list[str]:
     """Return what is left to do."""
     parts = world.gateway.parts
     registry, keepers = parts.registry, parts.keepers
-    passive = {item for keeper in keepers._actors.keepers.values() for item in keeper.items.held}
+    held = [item for keeper in keepers._actors.keepers.values() for item in keeper.items.held.values()]
+    passive = {item.id for item in held if not item.begins_turn}
     found = [f"{name} has not read all" for name, service in world.services.items() if not is_read(service)]
     found += [f"item {item} waits" for item in registry.inbound if item not in passive]
     found += [f"run {run.id} is {run.state}" for run in registry.runs.values() if not run.is_ended]

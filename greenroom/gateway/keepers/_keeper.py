@@ -222,7 +222,6 @@ class SessionKeeper:
                 nursery.cancel_scope.cancel("the session is closed")
         except BaseException:
             self.cut("its keeper has ended")
-            self.resumes = bool(self.items.taken)  # by the next incarnation
             raise
 
     def _finish(self) -> None:

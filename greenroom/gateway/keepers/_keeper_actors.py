@@ -191,9 +191,9 @@ class KeeperActors:
             running.ended.set()
         if why:
             self._break(keeper, why)
-        elif was_killed and not keeper.items.unread:  # else what waits is read by the next session
+        elif was_killed and self.is_stopping:
             keeper.end_asides()
-        elif keeper.is_woken or keeper.has_work:
+        elif was_killed or keeper.is_woken or keeper.has_work:  # only the next one knows what a killed one has left
             self.wake(keeper)
         elif keeper.is_empty:
             self.keepers.pop(keeper.name, None)
@@ -274,7 +274,7 @@ class KeeperActors:
             await next(iter(self.running.values())).ended.wait()
 
     def kill(self, key: str, why: str = "killed") -> bool:
-        """Kill the keeper of a session, and its session with it, in the middle of its turn; False if it has none."""
+        """Kill the keeper of a session, and its session with it; False if it has none. The next keeper resumes its turn."""
         keeper, running = self.keepers.get(key), self.running.get(key)
         if keeper is None or running is None or running.supervisor is None:
             return False

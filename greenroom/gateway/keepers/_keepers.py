@@ -380,7 +380,7 @@ class KeeperSet:
         await self._actors.drain()
 
     def kill(self, key: str, why: str = "killed") -> bool:
-        """Kill the keeper of a session, and its session with it, in the middle of its turn; False if it has none."""
+        """Kill the keeper of a session, and its session with it; False if it has none. The next keeper resumes its turn."""
         return self._actors.kill(key, why)
 
     def cut_all(self, why: str) -> None:

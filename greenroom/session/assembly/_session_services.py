@@ -24,7 +24,7 @@ from greenroom.session.assembly._elicitations import Elicitations
 from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.assembly._model_layers import layered
 from greenroom.session.assembly._session_plan import Plan, make_scratchpad
-from greenroom.session.parts._event_stream import Streams
+from greenroom.session.parts._open_streams import Streams
 from greenroom.session.parts._stored_inbox import StoredInbox, open_stored_inbox
 from greenroom.session.record._file_rewind import open_checkpoints
 from greenroom.supervisor import Runtime, Supervisor, SupervisorSpec, open_runtime

@@ -8,9 +8,7 @@ from typing import Any, Final, Self, final
 
 import trio
 
-from greenroom.core import Busy, Event, Record, Recorder, event_of
-from greenroom.session.assembly._host_ports import Hosted
-from greenroom.session.parts._live_events import LiveEvents, wire
+from greenroom.core import Busy, Event, Record, event_of
 
 KEPT: Final = 10_000
 """Events that wait for a slow reader; then the oldest are dropped, and counted."""
@@ -113,56 +111,3 @@ class EventStream:
             raise StopAsyncIteration
         record: tuple[Any, ...] = self._records.popleft()
         return record
-
-
-@final
-class Streams:
-    """The streams that are open; all of them end with the session.
-
-    Args:
-        recorder: Holds the journal's events.
-        live: The live events.
-    """
-
-    def __init__(self, recorder: Recorder, live: LiveEvents) -> None:
-        self._recorder = recorder
-        self._live = live
-        self._open: dict[EventStream, None] = {}
-        self._has_ended = False
-
-    def note_open(self) -> None:
-        """Note that the session is open: live events from before are no longer kept for streams from the start."""
-        self._live.opened()
-
-    def open(self, *, from_start: bool, capacity: int | None = KEPT) -> EventStream:
-        """Return a stream of the events from now on, or from the oldest one that the recorder still holds."""
-        stream = EventStream(capacity)
-        if from_start:
-            numbered = [record for record in self._recorder.latest() if record[0] > 0]  # others are the recorder's only
-            for record in self._live.merged(numbered):
-                stream.put(record)
-        if self._has_ended:
-            stream.close()
-            return stream
-        unsubscribe = self._recorder.listen(stream.put), self._live.subscribe(stream.put)
-
-        def forget() -> None:
-            for stop in unsubscribe:
-                stop()
-            self._open.pop(stream, None)
-
-        self._open[stream] = None
-        stream.on_close = forget
-        return stream
-
-    def close(self) -> None:
-        """End every stream after the events that it holds."""
-        self._has_ended = True
-        for stream in list(self._open):
-            stream.close()
-
-
-def open_streams(host: Hosted, recorder: Recorder) -> tuple[Streams, Hosted]:
-    """Return the streams of a session, and the program's side of it with callbacks that publish its live events."""
-    live, wired = wire(host, recorder)
-    return Streams(recorder, live), wired

@@ -121,13 +121,11 @@ async def carry_out(gateway: Gateway, disk: Conversations, plan: KeeperPlan, put
 
 
 async def run_out(gateway: Gateway) -> None:
-    """End everything that can end: what was killed is resumed, what is broken is reset, what waits for a turn gets one."""
+    """End everything that can end: what is broken is reset, and nothing else is done for what waits or was cut."""
     for _ in range(4):
         await trio.sleep(2_000)
         for key in list(gateway.keepers.broken):
             await gateway.keepers.reset(key, who="ada")
-        for row in list(gateway.record.registry.inbound.values()):
-            gateway.keepers.resume_cut(row.session)
     await trio.sleep(2_000)
 
 
@@ -146,7 +144,8 @@ async def drive(plan: KeeperPlan, gateway: Gateway, disk: Conversations) -> None
     await run_out(gateway)
 
     keepers, registry = gateway.keepers, gateway.record.registry
-    passive = {item.id for keeper in keepers._actors.keepers.values() for item in keeper.items.held.values()}
+    held = [item for keeper in keepers._actors.keepers.values() for item in keeper.items.held.values()]
+    passive = {item.id for item in held if not item.begins_turn}
     assert Counter(item for end in gateway.watcher.ends for item in end.items) == Counter(set(put) - passive)
     assert set(registry.inbound) == passive
     lanes = gateway.lanes.statistics()

@@ -74,6 +74,21 @@ def test_a_turn_that_a_crash_cuts_is_resumed_by_the_next_incarnation() -> None:
 
 
 @pytest.mark.promise("A22-c")
+@pytest.mark.parametrize("queue", ["steer", "collect"])
+def test_a_killed_keeper_leaves_its_inputs_to_the_next_one(queue: str) -> None:
+    """A turn has read the input, or it is kept back: nothing else has to come in for that."""
+
+    async def test(gateway: Gateway, disk: Conversations) -> None:
+        await gateway.say("One.", uuid(1), KEYS[1], queue=queue)
+        await trio.sleep(0.5)
+        assert gateway.keepers.kill(str(KEYS[1]))
+        await gateway.watcher.wait_ends(1)
+        assert gateway.watcher.ends[0].items == (uuid(1),)
+
+    run(test, Conversations())
+
+
+@pytest.mark.promise("A22-c")
 def test_a_keeper_that_crashes_too_often_is_broken_until_it_is_reset() -> None:
     """RC-94: a session that cannot be opened is tried again, and sets no other one back."""
     opened: list[float] = []

@@ -45,13 +45,13 @@ class Pair:
         return message is not None
 
     def arrive(self, side: int) -> None:
-        """Let the oldest message of a side come in at the other."""
+        """Deliver the oldest message of a side to the other."""
         if self.under_way[side]:
             message = self.under_way[side].popleft()
             self.wires[1 - side].receive(message, lambda _, frame: self.delivered[side].append(frame))
 
     def cut(self, left: tuple[int, int]) -> None:
-        """Lose the connection: of what is under way, only so many messages still arrive."""
+        """Lose the connection: of what is under way, only the given numbers of messages still arrive."""
         for side in (0, 1):
             for _ in range(min(left[side], len(self.under_way[side]))):
                 self.arrive(side)
@@ -61,7 +61,7 @@ class Pair:
             self.wires[side].resume(got[1 - side])
 
     def settle(self) -> None:
-        """Let everything arrive."""
+        """Deliver everything."""
         for _ in range(1_000):
             for side in (0, 1):
                 while self.send(side):

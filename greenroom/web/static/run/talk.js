@@ -55,9 +55,9 @@ export function makeTalk({ model, seen, source, go }) {
   async function ask() {
     const mark = shown;
     try {
-      const answer = await source.get("talk", { actor: model.lists.actors[actor], t: model.t(seen.at - 1) });
+      const [answer, event] = await Promise.all([source.get("talk", { actor: model.lists.actors[actor], t: model.t(seen.at - 1) }), source.event(seen.at - 1).catch(() => null)]);
       if (shown !== mark) return;
-      held = { actor, ...answer };
+      held = { actor, ...answer, call: event?.actor === model.lists.actors[actor] ? (event.call ?? "") : "" };
       show();
     } catch (error) {
       log.replaceChildren(h("p.blank", {}, error.message));
@@ -93,7 +93,7 @@ export function makeTalk({ model, seen, source, go }) {
       ...parts,
       end < held.count ? h("button.outlined.small.earlier", { type: "button", onclick: () => further(end) }, `Later lines (${held.count - end})`) : "",
     );
-    if (toMoment) log.querySelector(".here")?.scrollIntoView({ block: "center" });
+    if (toMoment) (log.querySelector(".is-chosen") ?? log.querySelector(".here"))?.scrollIntoView({ block: "center" });
   }
 
   function momentMark() {
@@ -110,7 +110,7 @@ export function makeTalk({ model, seen, source, go }) {
       else if (block.type === "tool_use") {
         const found = results.get(block.id);
         if (found) shownResults.add(block.id);
-        made.push(h("div.call", {}, h("div", {}, h("h2", {}, visible(block.name)), folded(asText(block.input))), h("div", { class: found?.block.is_error ? "is-error" : "" }, h("h2", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet"), found ? folded(resultText(found.block)) : "")));
+        made.push(h("div.call", { "data-call": visible(block.id), class: held.call && block.id === held.call ? "is-chosen" : "" }, h("div", {}, h("h2", {}, visible(block.name), toEvent(block.id, "tool.begin")), folded(asText(block.input))), h("div", { class: found?.block.is_error ? "is-error" : "" }, h("h2", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet", found ? toEvent(block.id, "tool.end") : ""), found ? folded(resultText(found.block)) : "")));
       } else if (block.type === "tool_result" && !shownResults.has(block.tool_use_id)) made.push(h("div.call", {}, h("div", {}, h("h2", {}, "result")), h("div", { class: block.is_error ? "is-error" : "" }, folded(resultText(block)))));
       else if (!["text", "tool_result"].includes(block.type)) made.push(h("p.empty", {}, visible(`${block.type}`)));
     }
@@ -122,7 +122,34 @@ export function makeTalk({ model, seen, source, go }) {
     const who = isModel ? model.name(held.actor) : origin ? oneLine(origin, 40) : "prompt";
     const body = h("div.text", {}, isModel ? rich(text) : visible(text));
     const isLong = !isModel && text.split("\n").length > LINES;
-    return h("div.said", { class: isModel ? "by-model" : origin ? "by-notice" : "by-user" }, h("h2", {}, visible(who), h("time", {}, (line.timestamp ?? "").slice(11, 19))), isLong ? h("details", {}, h("summary", {}, oneLine(text, 120)), body) : body);
+    return h("div.said", { class: isModel ? "by-model" : origin ? "by-notice" : "by-user" }, h("h2", {}, visible(who), timeOf(line, isModel)), isLong ? h("details", {}, h("summary", {}, oneLine(text, 120)), body) : body);
+  }
+
+  /** Return a button that leads to the event of a call, which names the call as its line does. */
+  function toEvent(call, kind) {
+    return h("button.link.to-event", { type: "button", title: `Go to its event, ${kind}`, onclick: () => lead(call, kind) }, "event");
+  }
+
+  async function lead(call, kind) {
+    const { found } = await source.get("search", { words: String(call) }).catch(() => ({ found: [] }));
+    const position = found.find((at) => model.kind(at) === kind && model.tables.events.actor[at] === held.actor);
+    if (position !== undefined) go({ at: position + 1, actor: held.actor });
+  }
+
+  /** Return the time of a line; it leads to the event before it that it came from, which is found by the time. */
+  function timeOf(line, isModel) {
+    const words = (line.timestamp ?? "").slice(11, 19);
+    const t = (Date.parse(line.timestamp) - Date.parse(model.run.started)) / 1000;
+    if (Number.isNaN(t)) return h("time", {}, words);
+    const kind = isModel ? "model.end" : "message.leased";
+    return h("time", {}, h("button.link", { type: "button", title: `Go to its event, ${kind}, matched by its time`, onclick: () => leadTo(t, kind) }, words));
+  }
+
+  function leadTo(t, kind) {
+    // Transcripts round down to milliseconds.
+    let at = model.countAt(t + 0.001) - 1;
+    while (at >= 0 && !(model.kind(at) === kind && model.tables.events.actor[at] === held.actor)) at -= 1;
+    if (at >= 0) go({ at: at + 1, actor: held.actor });
   }
 
   async function copyAll(actor) {
