@@ -22,7 +22,7 @@ from greenroom.trace import Entry, JournalText, RunIndex
 MAX_CHECKED: Final = 200_000
 """Events of a run of which all problems are looked for."""
 REST: Final = 9
-"""How many times as long as a look took nothing is looked for afterwards."""
+"""Nothing is looked for until this many times as long as a look took has passed."""
 TELLING: Final = frozenset(
     {
         "ask.refused",
