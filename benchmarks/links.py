@@ -103,7 +103,7 @@ async def _bare(work: Callable[[WebSocketConnection], Awaitable[None]], *, echoe
         async def serve() -> None:
             stream = await listener.accept()
             async with open_bare_nursery() as inner:
-                request = await wrap_server_stream(inner, stream)  # type: ignore[arg-type]  # any stream will do
+                request = await wrap_server_stream(inner, stream)
                 socket = await request.accept()
                 count = 0
                 while True:
@@ -115,7 +115,7 @@ async def _bare(work: Callable[[WebSocketConnection], Awaitable[None]], *, echoe
         async with open_bare_nursery() as nursery:
             nursery.start_soon(serve)
             stream = await connect_unix(path)
-            socket = await wrap_client_stream(nursery, stream, "localhost", "/")  # type: ignore[arg-type]
+            socket = await wrap_client_stream(nursery, stream, "localhost", "/")
             try:
                 return await _timed(partial(work, socket), is_wall=is_wall)
             finally:

@@ -38,13 +38,21 @@ async def main() -> None:
     model = gr.PlaybookModel({"lead": lead, "counter": counter})
     agents = {"counter": {"description": "Counts.", "prompt": "Count."}}
     with tempfile.TemporaryDirectory() as runs:
-        async with trio.open_nursery() as nursery:
-            main_agent = gr.AgentDefinition(name="lead")
-            async with gr.open_session(
-                model=model, cwd=".", runs=runs, main=main_agent, agents=agents, tools=AGENT_TOOLS
-            ) as session:
-                await nursery.start(show, session)
-                await session.run("How many files are there?")
+        async with (
+            gr.open_session(
+                model=model,
+                cwd=".",
+                runs=runs,
+                main=gr.AgentDefinition(name="lead"),
+                agents=agents,
+                tools=AGENT_TOOLS,
+            ) as session,
+            trio.open_nursery() as nursery,
+        ):
+            await nursery.start(show, session)
+            await session.run("How many files are there?")
+            await session.wait_quiet()
+            nursery.cancel_scope.cancel()  # without it, the reader would end with the session
 
 
 if __name__ == "__main__":

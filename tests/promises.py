@@ -217,6 +217,25 @@ PROMISES: Final = {
     ),
     "R7-a": Promise("A swarm that is killed or stopped anywhere, and resumed, comes to the same findings.", "recovery"),
     "R7-b": Promise("A resumed swarm asks its models for what was cut once more, and prompts nobody else.", "recovery"),
+    "RR-1": Promise(
+        "A re-run starts no process, opens no connection and writes nothing outside its run folder.", "re-run"
+    ),
+    "RR-2": Promise("A recorded run is equal each time that it is done again, if nothing has changed.", "re-run"),
+    "RR-3": Promise(
+        "In a re-run each message enters its mailbox at the recorded place, and the owner's next step waits for it.",
+        "re-run",
+    ),
+    "RR-4": Promise("A run that was killed is equal up to every event that was on disk.", "re-run"),
+    "RR-5": Promise("The first cause of a difference is what was changed.", "re-run"),
+    "RR-6": Promise("Secrets are masked in the inputs and the results that are on record.", "re-run"),
+    "RR-7": Promise(
+        "Arguments, tasks in the background and servers of a run are on record, and a re-run has them from there.",
+        "re-run",
+    ),
+    "RR-8": Promise("The ids of an owner depend on the seed, the owner and how many it has drawn.", "re-run"),
+    "RR-9": Promise(
+        "A changed request is shown before it is accepted, and only if nothing but requests differs.", "re-run"
+    ),
     "SV-1": Promise(
         "The survey finds secrets in each form that its report names; placeholders, hashes and names of fields are none.",
         "swarm",
@@ -662,8 +681,8 @@ _GATEWAY: Final = "it is about the gateway's journal, of which the checks of ses
 _EXPORTED: Final = "an export is made from a journal and leaves nothing in it"
 _SCREENS: Final = "what a terminal shows is not on record"
 _PAGES: Final = "what a page sends is not on record"
-
 _FRAMES: Final = "what crosses a link is not on record"
+_RERUN: Final = "it is about a run, its record and its re-run together"
 NOT_IN_A_JOURNAL: Final = {
     "I-16": Unseen(
         "a cancelled wait leaves no event",
@@ -764,6 +783,15 @@ NOT_IN_A_JOURNAL: Final = {
         ("R7-a", "R7-b"),
         Unseen("it is about two processes, and what they leave together", ("swarm/test_swarm_cut.py",)),
     ),
+    "RR-1": Unseen(_RERUN, ("reruns/test_nothing_outside.py", "reruns/test_one_agent.py")),
+    "RR-2": Unseen(_RERUN, ("reruns/test_hard_times.py", "reruns/test_team_order.py", "reruns/test_sub_agents.py")),
+    "RR-3": Unseen(_RERUN, ("effects/test_place_order.py",)),
+    "RR-4": Unseen(_RERUN, ("reruns/test_cut_records.py",)),
+    "RR-5": Unseen(_RERUN, ("reruns/test_planted_changes.py", "reruns/test_first_cause.py")),
+    "RR-6": Unseen("texts of calls are not in the journal", ("effects/test_effect_file.py",)),
+    "RR-7": Unseen(_RERUN, ("headless/test_run_again.py",)),
+    "RR-8": Unseen("it is about draws of several runs", ("effects/test_effect_file.py",)),
+    "RR-9": Unseen(_RERUN, ("reruns/test_updates.py",)),
     "SV-1": Unseen("texts of files are not on record", ("containment/test_secret_forms.py",)),
     "SV-2": Unseen(
         "texts of files are not on record",

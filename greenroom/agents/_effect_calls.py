@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from greenroom.agents._effect_tasks import TaskEffects
 from greenroom.agents._state import AgentState
 from greenroom.core import Image
 from greenroom.effects import Effects, drawing_apart
@@ -19,6 +18,9 @@ from greenroom.hooks import HookOutcome, read_outcome
 from greenroom.models import ToolUseBlock
 from greenroom.permissions import OUTSIDE, Allow, Deny, ToolKind, read_update, traits_of
 from greenroom.tools import Tool, ToolContext, ToolError, acts_on_session
+
+if TYPE_CHECKING:
+    from greenroom.agents._effect_tasks import TaskEffects
 
 _OF: Final = "tool"
 _OWN: Final = frozenset(("Skill", "ToolSearch", "EnterWorktree", "ExitWorktree"))
@@ -70,6 +72,13 @@ async def _call_about_task(
     return text
 
 
+def _task_effects(home: AgentState) -> TaskEffects | None:
+    from greenroom.agents._effect_tasks import TaskEffects  # only runs on record need it
+
+    table = home.services.background
+    return table if isinstance(table, TaskEffects) else None
+
+
 def is_from_outside(name: str, tool: Tool, values: Mapping[str, Any]) -> bool:
     """True if the result of a call comes from outside of the session; a message to another session, and a list of them, does too."""
     if name == "ListAgents":
@@ -114,8 +123,8 @@ async def _recorded(
             got["cwd"] = str(workspace.cwd)
         if call.id in workspace.ending:
             got["ends"] = True
-        table = home.services.background
-        left = table.left_by(home.profile.id, call.id) if isinstance(table, TaskEffects) else None
+        table = _task_effects(home)
+        left = None if table is None else table.left_by(home.profile.id, call.id)
         if left is not None:
             got["task"] = left
         effects.note(_OF, home.profile.id, call.id, asked, got)
@@ -135,8 +144,8 @@ def _served(got: Mapping[str, Any], call: ToolUseBlock, home: AgentState) -> str
         workspace.cwd = Path(got["cwd"])
     if got.get("ends"):
         workspace.ending.add(call.id)
-    table = home.services.background
-    if "task" in got and isinstance(table, TaskEffects):
+    table = _task_effects(home)
+    if "task" in got and table is not None:
         table.serve(got["task"], home.profile.id, call.id)
     if "error" in got:
         # The record of the run names the class of the error.

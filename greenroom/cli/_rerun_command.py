@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import attrs
 from cyclopts import Parameter
 
-from greenroom.reruns import Program, print_rerun, read_arguments, rerun
+from greenroom.reruns import AtDifference, Program, print_rerun, read_arguments, rerun
 from greenroom.trace import find_run, runs_folder
 
 
@@ -17,6 +17,8 @@ def rerun_command(
     /,
     *,
     runs: Path | None = None,
+    at_difference: AtDifference = "stop",
+    update: bool = False,
     json: Annotated[bool, Parameter(help="Print the result as one JSON object.")] = False,
 ) -> int:
     """Do a recorded run again from its record, with the code of today, and name the first difference.
@@ -30,11 +32,15 @@ def rerun_command(
         A run folder, the id of a run, or "last"; a run of `greenroom run` or `greenroom swarm` with --record.
     runs
         The folder of the runs; by default GREENROOM_RUNS, or .greenroom/runs in the project of the current folder.
+    at_difference
+        "stop" at the first difference, or "go-on" with the recorded answers as long as they fit.
+    update
+        Go on, and put what is asked for today into the record if nothing but requests and inputs differs; the answers stay.
     """
     place = runs_folder(runs)
     folder = find_run(run, place).parent
     program, opening = _recorded_program(folder, place)
-    return print_rerun(rerun(folder, program, **opening), is_json=json)
+    return print_rerun(rerun(folder, program, at_difference=at_difference, update=update, **opening), is_json=json)
 
 
 def _recorded_program(folder: Path, runs: Path) -> tuple[Program, dict[str, Any]]:

@@ -23,7 +23,6 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import Definitions
 from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, WORKTREE_TOOLS
 from greenroom.cli._page_flags import page_opener
-from greenroom.cli._rewind_command import rewind_command
 from greenroom.cli._run_arguments import (
     read_object,
     read_prompt,
@@ -108,6 +107,8 @@ def run_command(
 ) -> int:
     """Run one agent on a prompt, print its answer, and return the exit code."""
     if flags.rewind_files is not None:
+        from greenroom.cli._rewind_command import rewind_command
+
         return rewind_command(flags, prompt)
     flags, earlier = as_before(with_last(flags))
     is_skipped = read_switch(os.environ, SKIP_VARIABLE)

@@ -3,8 +3,15 @@
 from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
-    from greenroom.effects._conductor import Conductor, Difference, EffectReplay
-    from greenroom.effects._effect_file import EFFECTS_FILE, EffectHead, EffectLog, EffectRecord, read_effects
+    from greenroom.effects._conductor import MISSED, Conductor, Difference, EffectReplay
+    from greenroom.effects._effect_file import (
+        EFFECTS_FILE,
+        EffectHead,
+        EffectLog,
+        EffectRecord,
+        RecordedEffect,
+        read_effects,
+    )
     from greenroom.effects._effect_port import Effects
     from greenroom.effects._owned_randomness import (
         RANDOM_SCOPE,
@@ -20,12 +27,13 @@ else:
     __getattr__, __dir__ = lazy_names(
         globals(),
         {
-            "greenroom.effects._conductor": ("Conductor", "Difference", "EffectReplay"),
+            "greenroom.effects._conductor": ("MISSED", "Conductor", "Difference", "EffectReplay"),
             "greenroom.effects._effect_file": (
                 "EFFECTS_FILE",
                 "EffectHead",
                 "EffectLog",
                 "EffectRecord",
+                "RecordedEffect",
                 "read_effects",
             ),
             "greenroom.effects._effect_port": ("Effects",),
@@ -44,6 +52,7 @@ else:
 
 __all__ = [
     "EFFECTS_FILE",
+    "MISSED",
     "RANDOM_SCOPE",
     "Conductor",
     "Difference",
@@ -57,6 +66,7 @@ __all__ = [
     "OwnedNumbers",
     "PlaceOrder",
     "RecordedClock",
+    "RecordedEffect",
     "Step",
     "current_owner",
     "drawing_apart",

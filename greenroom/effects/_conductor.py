@@ -19,7 +19,7 @@ import attrs
 import trio
 import trio.testing
 
-from greenroom.effects._effect_file import EffectRecord, RecordedEffect
+from greenroom.effects._effect_file import EffectRecord, RecordedEffect, fits
 from greenroom.effects._place_order import OwnerOrder, PlaceOrder, Step
 
 IDLE_S: Final = 3_600.0
@@ -28,6 +28,8 @@ PATIENCE_S: Final = 5.0
 """Seconds of the run's clock beyond its recorded time for which timers may still lead to a missing message."""
 TINY_S: Final = 1e-6
 """The smallest step of the clock: a deadline that has passed is handled in the next settling."""
+MISSED: Final = {"answer": "permission", "hook": "hook"}
+"""The causes of differences by the kinds of effects that only one side has; others are `not recorded`, or `too few`."""
 THREAD_S: Final = 0.002
 """Seconds, of the machine's clock, between two looks at threads that work, and at a program that does not end."""
 
@@ -223,10 +225,23 @@ class EffectReplay:
         record: The recorded effects.
         conductor: Says when each may come.
         as_recorded: Maps an input to the folders of the record.
+        serves_changed: True to serve results also if their input differs; `changed` then has these.
     """
 
-    def __init__(self, record: EffectRecord, conductor: Conductor, *, as_recorded: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        record: EffectRecord,
+        conductor: Conductor,
+        *,
+        as_recorded: Callable[[Any], Any],
+        serves_changed: bool = False,
+    ) -> None:
         self.is_served = True
+        self.changed: list[tuple[RecordedEffect, Difference]] = []
+        """Results that were served although their input differs."""
+        self._serves_changed = serves_changed
+        self.compared = 0
+        """Number of results that were asked for as in the record."""
         self._conductor = conductor
         self._as_recorded = as_recorded
         self._left: dict[tuple[str, str, str], deque[RecordedEffect]] = {}
@@ -244,16 +259,22 @@ class EffectReplay:
         if not left and may_miss:
             await trio.sleep_forever()
         if not left:
-            detail = "the record has no result for it, and nothing is run in a re-run"
-            await self._conductor.end_of_record(
-                Difference(agent=agent, what=what, now=now, cause="not recorded", detail=detail)
+            owners = [owner for kind, owner, name in self._left if (kind, name) == (of, key)]
+            cause = "ids" if owners and agent not in owners else MISSED.get(of, "not recorded")
+            detail = (
+                f"the record has it for {owners[0]}: ids are drawn otherwise"
+                if cause == "ids"
+                else "the record has no result for it, and nothing is run in a re-run"
             )
+            await self._conductor.end_of_record(Difference(agent=agent, what=what, now=now, cause=cause, detail=detail))
             return None
         effect = left.popleft()
-        if effect.asked != now:
-            await self._conductor.end_with(
-                Difference(agent=agent, what=what, where="input", recorded=effect.asked, now=now)
-            )
+        if not fits(effect.asked, now):
+            difference = Difference(agent=agent, what=what, where="input", recorded=effect.asked, now=now)
+            if not self._serves_changed:
+                await self._conductor.end_with(difference)
+            self.changed.append((effect, difference))
+        self.compared += 1
         if effect.got.get("cut"):
             await trio.sleep_forever()
         await self._conductor.wait_place(effect.at)

@@ -13,6 +13,7 @@ Must not know: where the file lies and who writes it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
@@ -73,22 +74,31 @@ class EffectLog:
         write: Appends whole lines to the file. It must not wait.
         seq: Returns the number of the last journal event.
         head: What the record begins with.
+        mask: Masks secrets in JSON values.
     """
 
-    def __init__(self, write: Callable[[bytes], object], seq: Callable[[], int], head: EffectHead) -> None:
+    def __init__(
+        self,
+        write: Callable[[bytes], object],
+        seq: Callable[[], int],
+        head: EffectHead,
+        mask: Callable[[Any], Any] = lambda values: values,
+    ) -> None:
         self.is_served = False
         self._write = write
         self._seq = seq
+        self._mask = mask
         # The empty line ends one that an earlier process left torn.
-        self._put({"v": _VERSION, "seed": head.seed, **head.surroundings}, before="\n")
+        self._put({"v": _VERSION, "seed": head.seed, **mask(head.surroundings)}, before="\n")
 
     async def served(self, of: str, agent: str, key: str, asked: Mapping[str, Any], *, may_miss: bool = False) -> None:
         """Return None: nothing is served while a run is recorded."""
         return
 
     def note(self, of: str, agent: str, key: str, asked: Mapping[str, Any], got: Mapping[str, Any]) -> None:
-        """Write an effect."""
-        self._put({"of": of, "agent": agent, "key": key, "asked": asked, "got": got, "at": self._seq()})
+        """Write an effect, with secrets masked in its input and its result."""
+        told = self._mask({"asked": asked, "got": got})
+        self._put({"of": of, "agent": agent, "key": key, **told, "at": self._seq()})
 
     def reading(self, of: str, owner: str, value: float) -> float:
         """Write a value that was read, and return it."""
@@ -148,6 +158,26 @@ def read_effects(run: Path) -> EffectRecord:
     return EffectRecord(head=heads[0], effects=tuple(effects), readings=readings, processes=len(heads))
 
 
+def fits(recorded: Any, now: Any) -> bool:
+    """True if a recorded input is that of today; secrets in it were masked, by as many stars as they have characters."""
+    if isinstance(recorded, str) and isinstance(now, str):
+        return recorded == now or (
+            "*" * _MASKED in recorded and re.fullmatch(_unmasked(recorded), now, re.DOTALL) is not None
+        )
+    if isinstance(recorded, Mapping) and isinstance(now, Mapping):
+        return recorded.keys() == now.keys() and all(fits(value, now[name]) for name, value in recorded.items())
+    if isinstance(recorded, list) and isinstance(now, list):
+        return len(recorded) == len(now) and all(map(fits, recorded, now))
+    return bool(recorded == now)
+
+
+def _unmasked(text: str) -> str:
+    """Return a pattern for texts that are masked as this one."""
+    return re.sub(rf"(?:\\\*){{{_MASKED},}}", lambda stars: f".{{{len(stars[0]) // 2}}}", re.escape(text))
+
+
+_MASKED: Final = 8
+"""Minimum number of stars in a row that stand for a secret."""
 _FIELDS: Final = tuple(field.name for field in attrs.fields(RecordedEffect))
 
 

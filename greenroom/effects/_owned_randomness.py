@@ -5,7 +5,8 @@ The owner is the actor whose code runs; within it, each call that runs side by s
 
 from __future__ import annotations
 
-import random
+import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +23,8 @@ RANDOM_SCOPE: Final[ContextVar[str]] = ContextVar("greenroom_random_scope", defa
 """The part of an actor's work that draws for itself, such as the id of a call; empty for the actor's own steps."""
 
 
+_FLOAT_BITS: Final = 53
+"""Bits of a random number: as many as its type holds."""
 SHARED: Final = "/"
 """Prefix of a scope that all actors share."""
 
@@ -77,19 +80,19 @@ def plain_clock(clock: Clock) -> Clock:
 
 @final
 class _Streams:
-    """Generators by owner, all from one seed."""
+    """Streams of random bits by owner, all from one seed. What is kept of a stream is its position: each call has one."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
-        self._streams: dict[str, random.Random] = {}
+        self._drawn: Counter[str] = Counter()
 
-    def current(self) -> random.Random:
-        """Return the generator of the owner whose code runs."""
+    def bits(self, count: int) -> int:
+        """Return `count` random bits of the stream of the owner whose code runs."""
         owner = current_owner()
-        stream = self._streams.get(owner)
-        if stream is None:
-            stream = self._streams[owner] = random.Random(f"{self._seed}\n{owner}")
-        return stream
+        self._drawn[owner] += 1
+        named = f"{self._seed}\n{owner}\n{self._drawn[owner]}".encode("utf-8", "surrogatepass")
+        size = (count + 7) // 8
+        return int.from_bytes(hashlib.shake_128(named).digest(size), "big") >> (8 * size - count)
 
 
 @final
@@ -101,7 +104,7 @@ class OwnedIds:
 
     def bits(self, count: int) -> int:
         """Return `count` random bits of the owner's stream."""
-        return self._streams.current().getrandbits(count)
+        return self._streams.bits(count)
 
 
 @final
@@ -113,4 +116,4 @@ class OwnedNumbers:
 
     def random(self) -> float:
         """Return a number in [0, 1) of the owner's stream."""
-        return self._streams.current().random()
+        return self._streams.bits(_FLOAT_BITS) / (1 << _FLOAT_BITS)

@@ -151,6 +151,11 @@ class PlaceOrder:
         """Return all sequences."""
         return self._owners.values()
 
+    @property
+    def events(self) -> int:
+        """Number of events of the re-run so far."""
+        return len(self._actors)
+
     def sender(self, parent: int) -> str:
         """Return the actor of an event of the re-run; empty for none."""
         return self._actors.get(parent, "")

@@ -18,6 +18,9 @@ _PLACE: Final = re.compile(r"(?P<part>\w+)(?:\[(?P<index>\d+)\](?:\.content\[(?P
 _MAIL: Final = ("<teammate-message", "<task-notification", "<channel", "<cross-session-message")
 _FILE: Final = re.compile(r"^## (?P<path>/[^\n]+?) \(", re.MULTILINE)
 """The heading of a file of instructions; its text begins two lines below."""
+_PART: Final = re.compile(r"^# ([^\n]+)", re.MULTILINE)
+_SURROUNDINGS: Final = frozenset(("Environment", "Git"))
+"""Parts of a prompt that tell of the machine and the day."""
 _BY_PART: Final = {"definition": "definition", "model": "definition", "effort": "definition"}
 
 
@@ -52,11 +55,17 @@ def _cause(
 def _cause_in_tools(index: str | None, difference: Difference, asked: Mapping[str, Any]) -> tuple[str, str]:
     tools = asked.get("tools", ())
     name = tools[int(index)]["name"] if index is not None and int(index) < len(tools) else ""
-    if name == "Skill" and difference.where.endswith(".description"):
+    recorded, now = difference.recorded, difference.now
+    if difference.where.endswith(".name"):
+        return "tool list or schema", f"{now} is now where {recorded} was"
+    is_whole = recorded is None or now is None
+    if name == "Skill" and (is_whole or difference.where.endswith(".description")):
         return "skill", "the list of skills has changed"
-    if name == "Agent" and difference.where.endswith(".description"):
+    if name == "Agent" and (is_whole or difference.where.endswith(".description")):
         return "definition", "the list of agents has changed"
-    return "tool list or schema", f"of the tool {name}" if name else "a tool is missing"
+    if now is None and isinstance(recorded, Mapping):
+        return "tool list or schema", f"the tool {recorded.get('name', '')} is missing"
+    return "tool list or schema", f"of the tool {name}"
 
 
 def _cause_in_messages(
@@ -70,9 +79,13 @@ def _cause_in_messages(
         call = found.get("tool_use_id", "")
         name = next((use["name"] for use in _uses(messages) if use.get("id") == call), "")
         return "tool result", f"of the call {call} of {name or 'a tool'}"
+    if messages[index].get("role") == "assistant":
+        return "model answer", "the agent has said something else before"
     for text in (difference.recorded, difference.now):
         if isinstance(text, str) and any(mark in text for mark in _MAIL):
             return "mail", "a message that the agent read has changed"
+    if block == "0" and found.get("type") == "text" and not str(found.get("text")).startswith("<"):
+        return _cause_in_text(difference, otherwise="prompt", detail="the agent was told something else")
     return _cause_in_text(difference, otherwise="code", detail="the same inputs gave another request")
 
 
@@ -92,4 +105,7 @@ def _cause_in_text(difference: Difference, *, otherwise: str, detail: str) -> tu
     if files:
         heading = now.count("\n", 0, files[-1].start()) + 1
         return "instructions file", f"{files[-1]['path']}, line {max(1, line - heading - 1)}"
+    parts = _PART.findall(now, 0, at)
+    if parts and parts[-1] in _SURROUNDINGS:
+        return "environment", f"in the part {parts[-1]!r} of the prompt"
     return otherwise, detail

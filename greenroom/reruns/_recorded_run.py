@@ -1,20 +1,24 @@
-"""A recorded run, read for a re-run: its journal as places and sequences, its model's answers, its effects."""
+"""A recorded run, read for a re-run: its journal as places and sequences, its model's answers, its effects; and updates of it, which
+put what the code of today asks for in the place of what was asked then.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import attrs
 
 from greenroom.actors import ActorCreated
 from greenroom.agents.events import AgentSpoke, ModelBegan
 from greenroom.core import JournalError, UsageError, is_session_id
-from greenroom.effects import EffectRecord, Step, read_effects
+from greenroom.core.ports import SystemDisk
+from greenroom.effects import EFFECTS_FILE, EffectRecord, RecordedEffect, Step, read_effects
 from greenroom.mailbox import MessageLeased, MessagePut
-from greenroom.models.recordings import ModelRecording, read_recording
+from greenroom.models.recordings import MODEL_FILE, ModelRecording, read_recording, write_recording
 from greenroom.session import EVENTS, INVOCATION, USER_FOLDER, SessionBegan, SessionEnded
 from greenroom.trace import JOURNAL, Entry, read_journal
 
@@ -123,3 +127,34 @@ def _steps(entries: Sequence[Entry]) -> dict[str, list[Step]]:
             continue
         steps.setdefault(actor, []).append(step)
     return {actor: sequence for actor, sequence in steps.items() if any(step.what == "put" for step in sequence)}
+
+
+def update_record(
+    recorded: RecordedRun,
+    requests: Mapping[tuple[str, int], Mapping[str, Any]],
+    inputs: Sequence[tuple[RecordedEffect, Mapping[str, Any]]],
+) -> None:
+    """Replace requests and inputs in the record of a run; it blocks. Each file is replaced as a whole.
+
+    Args:
+        recorded: The run.
+        requests: Requests of today, by the agent and its number of the request.
+        inputs: Results on record, with their inputs of today.
+    """
+    exchanges = (
+        attrs.evolve(exchange, request=requests.get((exchange.agent, exchange.number), exchange.request))
+        for exchange in recorded.model.exchanges
+    )
+    _replace(recorded.folder / MODEL_FILE, write_recording(attrs.evolve(recorded.model, exchanges=tuple(exchanges))))
+    changed = {(effect.of, effect.agent, effect.key, effect.at): asked for effect, asked in inputs}
+    path = recorded.folder / EFFECTS_FILE
+    lines = []
+    for line in path.read_bytes().splitlines():
+        values = json.loads(line) if line.strip() else {}
+        asked = changed.get(tuple(values.get(name) for name in ("of", "agent", "key", "at")))  # type: ignore[arg-type]
+        lines.append(line if asked is None else json.dumps({**values, "asked": asked}, separators=(",", ":")).encode())
+    _replace(path, b"".join(line + b"\n" for line in lines))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    SystemDisk(is_durable=False).write(path, content)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import attrs
 import trio
@@ -15,19 +15,20 @@ import trio.testing
 
 from greenroom.agents.events import AgentSpoke, ModelBegan
 from greenroom.agents.memory import folder_name
-from greenroom.core import JournalError
+from greenroom.core import JournalError, UsageError
 from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
-from greenroom.effects import Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder
+from greenroom.effects import MISSED, Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder, RecordedEffect
 from greenroom.models.recordings import RecordedModel, ReplayMismatch
 from greenroom.reruns._first_cause import with_cause
 from greenroom.reruns._mapped_folders import FolderMap
-from greenroom.reruns._recorded_run import RecordedRun, error_in, read_run
+from greenroom.reruns._recorded_run import RecordedRun, error_in, read_run, update_record
 from greenroom.session import EVENTS, RunReplay, Session, open_session
 from greenroom.trace import JOURNAL, read_end
 
 RERUNS: Final = "reruns"
 """The folder in a run folder that holds its re-runs."""
 
+AtDifference: TypeAlias = Literal["stop", "go-on"]
 Program: TypeAlias = Callable[[Session], Awaitable[object]]
 
 
@@ -43,9 +44,19 @@ class Rerun:
     was_cut: bool = False
     """True if the recorded run was killed: the re-run is equal up to there, and ended there."""
     events: int = 0
-    """Number of events in the journal of the recorded run."""
+    """Number of events of the re-run."""
+    requests: int = 0
+    """Number of its model requests that were equal to recorded ones."""
+    results: int = 0
+    """Number of its calls, questions and hooks that were, and got their recorded results."""
     tokens: int = 0
     """Tokens that the re-run asked for: always 0."""
+    changes: int = 0
+    """Number of requests and inputs that differ, if the re-run went on."""
+    is_complete: bool = True
+    """True if the re-run went through to the end of the record, with such changes or without."""
+    is_updated: bool = False
+    """True if the record now has the requests and inputs of today."""
 
     @property
     def is_equal(self) -> bool:
@@ -54,7 +65,14 @@ class Rerun:
 
 
 def rerun(
-    run: Path | str, program: Program, *, cwd: Path | str | None = None, runs: Path | str | None = None, **opening: Any
+    run: Path | str,
+    program: Program,
+    *,
+    cwd: Path | str | None = None,
+    runs: Path | str | None = None,
+    at_difference: AtDifference = "stop",
+    update: bool = False,
+    **opening: Any,
 ) -> Rerun:
     """Do a recorded session again, and return the first difference.
 
@@ -66,6 +84,10 @@ def rerun(
         program: The program's own async function, called with the session.
         cwd: The folder that the agents work in; by default the recorded one.
         runs: The folder for the new run folder, which has the name of the recorded one; by default one in that.
+        at_difference: `stop` to end at the first difference; `go-on` to serve the recorded answers and results also to requests and
+            calls that differ, as long as there are such.
+        update: True to go on, and at the end to put the requests and inputs of today into the record, if nothing else differs; the
+            answers stay.
         opening: Further arguments of `open_session`, as in the recorded run.
 
     Raises:
@@ -73,10 +95,18 @@ def rerun(
     """
     recorded = read_run(Path(run))
     clock = trio.testing.MockClock()
-    rerunner = _Rerunner(
-        recorded, clock, Path(cwd or recorded.cwd), _free(recorded.folder) if runs is None else Path(runs)
-    )
-    return trio.run(partial(rerunner.run, program, opening), clock=clock)
+    if at_difference not in get_args(AtDifference):
+        raise UsageError(f"at_difference must be one of {', '.join(get_args(AtDifference))}, got {at_difference!r}")
+    if update and recorded.is_cut:
+        raise UsageError(f"the run {recorded.name} was killed, and only the record of a whole run can be updated")
+    folder = _free(recorded.folder) if runs is None else Path(runs)
+    goes_on = update or at_difference == "go-on"
+    rerunner = _Rerunner(recorded, clock, Path(cwd or recorded.cwd), folder, goes_on=goes_on)
+    again = trio.run(partial(rerunner.run, program, opening), clock=clock)
+    if update and again.changes and again.is_complete:
+        update_record(recorded, rerunner.changed_requests, rerunner.changed_inputs)
+        return attrs.evolve(again, is_updated=True)
+    return again
 
 
 @final
@@ -99,7 +129,9 @@ class RecordClock:
 class _Rerunner:
     """One re-run of a recorded run."""
 
-    def __init__(self, recorded: RecordedRun, clock: trio.testing.MockClock, cwd: Path, runs: Path) -> None:
+    def __init__(
+        self, recorded: RecordedRun, clock: trio.testing.MockClock, cwd: Path, runs: Path, *, goes_on: bool
+    ) -> None:
         self._recorded = recorded
         self._runs = runs
         self._cwd = cwd
@@ -115,12 +147,15 @@ class _Rerunner:
         self._conductor = Conductor(self._order, recorded.places, clock, is_cut=recorded.is_cut)
         served = (attrs.evolve(effect, got=self._folders.to_now(effect.got)) for effect in recorded.effects.effects)
         record = attrs.evolve(recorded.effects, effects=tuple(served))
-        self._effects = EffectReplay(record, self._conductor, as_recorded=self._folders.to_recorded)
+        self._effects = EffectReplay(
+            record, self._conductor, as_recorded=self._folders.to_recorded, serves_changed=goes_on
+        )
         self._model = RecordedModel(
             self._folders.mapped_answers(recorded.model),
             normalize=self._folders.normal,
             pace=self._conductor.wait_place,
             on_mismatch=self._differs,
+            serves_changed=goes_on,
         )
 
     async def run(self, program: Program, opening: dict[str, Any]) -> Rerun:
@@ -147,14 +182,36 @@ class _Rerunner:
             if failure is not None and (not self._recorded.error or self._error() is None):
                 raise failure
             difference = self._left_over() or self._other_end()
+        is_complete, first = difference is None, self._first_change()
+        difference = first or difference
         if difference is not None:
             difference = attrs.evolve(difference, label=self._recorded.paths.get(difference.agent, ""))
         return Rerun(
             run=self._runs / self._recorded.name,
             difference=difference,
-            was_cut=conductor.was_cut,
-            events=len(self._recorded.places),
+            was_cut=self._recorded.is_cut and difference is None,
+            events=self._order.events,
+            requests=self._model.compared,
+            results=self._effects.compared,
+            changes=len(self.changed_requests) + len(self.changed_inputs),
+            is_complete=is_complete,
         )
+
+    @property
+    def changed_requests(self) -> Mapping[tuple[str, int], Mapping[str, Any]]:
+        """The requests of today that differ from recorded ones, by the agent and its number of the request."""
+        return {place: asked for place, (_, asked) in self._model.changed.items()}
+
+    @property
+    def changed_inputs(self) -> Sequence[tuple[RecordedEffect, Mapping[str, Any]]]:
+        """The results on record whose inputs differ, with these inputs."""
+        return [(effect, difference.now) for effect, difference in self._effects.changed]
+
+    def _first_change(self) -> Difference | None:
+        """Return the first difference that the re-run went on from."""
+        for mismatch, asked in self._model.changed.values():
+            return with_cause(difference_of(mismatch), asked)
+        return next((difference for _, difference in self._effects.changed), None)
 
     def _ports(self) -> Ports:
         return Ports(
@@ -193,7 +250,9 @@ class _Rerunner:
             return None
         what = f"{effect.of} {effect.key}"
         detail = "the record has it, and the re-run did not ask for it"
-        return Difference(agent=effect.agent, what=what, recorded=effect.asked, cause="too few", detail=detail)
+        return Difference(
+            agent=effect.agent, what=what, recorded=effect.asked, cause=MISSED.get(effect.of, "too few"), detail=detail
+        )
 
     def _other_end(self) -> Difference | None:
         """Return a difference if the program has ended with another error than the recorded one."""

@@ -11,6 +11,7 @@ import attrs
 from greenroom.core.texts import printable_text
 from greenroom.effects import Difference
 from greenroom.reruns._rerun import Rerun
+from greenroom.terminal import counted
 
 SHOWN: Final = 200
 """Maximum number of characters shown of a value, from a little before it differs."""
@@ -18,22 +19,25 @@ _BEFORE: Final = 40
 
 
 def print_rerun(rerun: Rerun, *, is_json: bool) -> int:
-    """Print a report on standard output and return the exit code: 0 for an equal run, 1 for a different one."""
+    """Print a report on standard output and return the exit code: 0 for a run that is equal or was updated, 1 for a different one."""
     if is_json:
         values = attrs.asdict(rerun, filter=lambda field, _: field.name != "run")
         text = json.dumps({**values, "run": str(rerun.run), "is_equal": rerun.is_equal}, default=str)
     else:
         text = report_of(rerun)
     sys.stdout.write(f"{text}\n")
-    return 0 if rerun.is_equal else 1
+    return 0 if rerun.is_equal or rerun.is_updated else 1
 
 
 def report_of(rerun: Rerun) -> str:
     """Return a report as text; every line about a value says which side it is: recorded, or now."""
     if rerun.difference is not None:
-        return block_of(rerun.difference)
+        more = [f"  and {counted(rerun.changes - 1, 'difference')} behind it"] if rerun.changes > 1 else []
+        done = ["updated: the record has what is asked for today"] if rerun.is_updated else []
+        return "\n".join([block_of(rerun.difference), *more, *done])
     end = "; the recorded run was killed, and this one ends where its record does" if rerun.was_cut else ""
-    return f"equal: {rerun.events} events, 0 tokens{end}"
+    compared = f"{counted(rerun.requests, 'request')} and {counted(rerun.results, 'result')} compared"
+    return f"equal: {counted(rerun.events, 'event')}, {compared}, 0 tokens{end}"
 
 
 def block_of(difference: Difference) -> str:

@@ -18,9 +18,9 @@ def assert_reruns(run: Path | str, program: Program, **opening: Any) -> None:
     """Do a recorded run again, and check that it is equal. No model is asked, and nothing is left behind.
 
     Args:
-        run: A run folder that was recorded with `record: effects`; it stays as it is.
+        run: A run folder that was recorded with `record: effects`; it stays as it is, unless it is to be updated.
         program: As for `greenroom.rerun`.
-        opening: As for `greenroom.rerun`.
+        opening: As for `greenroom.rerun`; with `update=True`, a change is shown by the error for the last time.
 
     Raises:
         AssertionError: It differs; the text says where, and what the first cause is.

@@ -9,7 +9,8 @@ failure showed. A failure leaves a run folder in `.greenroom/failures`, which `g
     @pytest.mark.reruns("histories/*.run", main=LEAD)
     async def test_the_team_works_as_recorded(recorded_session: Session) -> None: ...
 
-`@pytest.mark.reruns` does recorded runs again with the test as their program.
+`@pytest.mark.reruns` does recorded runs again with the test as their program. With `--greenroom-update`, a run whose requests differ
+fails a last time: it shows the change, and its record takes it.
 
 Rule 1: loaded at the start of every pytest session, it imports nothing but pytest until a marked test runs. Rule 2: a marked
 test is a plain function for everybody else, so no other plugin runs it on a loop of its own.
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 REPLAY: Final = "--greenroom-replay"
 SCHEDULES: Final = "--greenroom-schedules"
+UPDATE: Final = "--greenroom-update"
 OPTIONS: Final = ("schedules", "strategy", "faults", "seed", "quiet_after", "quiet_within", "max_steps", "shrinks")
 MARK: Final = f"explore({', '.join(f'{name}=...' for name in OPTIONS)}): run an async test under many schedules, as \
 greenroom.testing.explore does"
@@ -49,6 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("greenroom", "greenroom: exploring schedules")
     group.addoption(REPLAY, type=_choices, metavar="CHOICES", help="run explored tests with these choices, as 0,0,3,1")
     group.addoption(SCHEDULES, type=int, metavar="N", help="number of schedules to run explored tests under")
+    update_help = "put the requests of today into recorded runs that differ"
+    group.addoption(UPDATE, action="store_true", help=update_help)
 
 
 def _choices(text: str) -> list[int]:
@@ -103,7 +107,7 @@ def _rerunning(item: pytest.Function, function: Callable[..., Any], mark: pytest
             pytest.fail(f"{item.name}: no recorded run matches {pattern!r} in {item.path.parent}", pytrace=False)
         for run in found:
             try:
-                assert_reruns(run, program, **mark.kwargs)
+                assert_reruns(run, program, **{"update": item.config.getoption(UPDATE), **mark.kwargs})
             except RerunDiffers as error:
                 pytest.fail(str(error), pytrace=False)
 

@@ -28,7 +28,7 @@ _IDS: Final = re.compile(
 
 
 class ActorStanding(StrEnum):
-    """What became of an actor in another run."""
+    """The fate of an actor in another run."""
 
     SAME = "same"
     DIFFERS = "differs"
@@ -53,7 +53,7 @@ class ComparedActor:
 
 
 class MessageChange(StrEnum):
-    """What happened to a message."""
+    """The fate of a message."""
 
     EDITED = "edited"
     MISSING = "missing"

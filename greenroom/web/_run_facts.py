@@ -1,4 +1,4 @@
-"""What there is to say of a run as a whole, from its events: whether it goes on, its title, its transcripts, its prices."""
+"""The facts of a run as a whole, from its events: whether it goes on, its title, its transcripts, its prices."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from greenroom.trace import Entry, JournalText, RunIndex
 MAX_CHECKED: Final = 200_000
 """Events of a run of which all problems are looked for."""
 REST: Final = 9
-"""Nothing is looked for until this many times as long as a look took has passed."""
+"""The rest after a look, as a multiple of the time that it took."""
 TELLING: Final = frozenset(
     {
         "ask.refused",
@@ -47,8 +47,7 @@ TELLING: Final = frozenset(
 _SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 _READ: Final = 2_000
 """Events that are read at once."""
-LEFT_OUT: Final = f"This run has more than {MAX_CHECKED:,} events: its invariants, waits and slow ends are not listed here, but by greenroom replay --check."
-"""The words in place of the problems that are not looked for."""
+_LEFT_OUT: Final = f"This run has more than {MAX_CHECKED:,} events: its invariants, waits and slow ends are not listed here, but by greenroom replay --check."
 
 FindProblems = Callable[..., Sequence[Mapping[str, Any]]]
 """Called with the journal of a run and its folder: returns its problems, each with `kind`, `seq`, `t` and `text`. It blocks. With
@@ -101,7 +100,7 @@ def look_for_problems(index: RunIndex, count: int, journal: Path, find_problems:
     if index.damage:
         damage = f"{counted(index.damaged_lines, 'line')} left out: {index.damage}"
         problems.append({"kind": "unsound", "seq": 0, "t": 0.0, "text": damage})
-    return {"problems": problems, "why": "" if is_whole else LEFT_OUT, "events": count}
+    return {"problems": problems, "why": "" if is_whole else _LEFT_OUT, "events": count}
 
 
 def _telling(index: RunIndex, count: int) -> Sequence[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 import trio
 import trio.testing
 
@@ -13,6 +14,8 @@ from greenroom.effects import Conductor, OrderedMailbox, PlaceOrder, Step
 from greenroom.effects._place_order import StepKind
 from greenroom.mailbox import Delivery, Lane
 from greenroom.testing import run_virtual
+
+pytestmark = pytest.mark.promise("RR-3")
 
 OWNER = "a1"
 

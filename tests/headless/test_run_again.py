@@ -18,6 +18,8 @@ from tests.mcp.real import EVERYTHING
 from tests.mcp.warm import warm_command
 from tests.reruns.outside import watched_outside
 
+pytestmark = pytest.mark.promise("RR-7")
+
 
 def calls(*wanted: Call) -> WrittenAnswer:
     return WrittenAnswer(list(wanted))

@@ -36,6 +36,29 @@ def test_a_different_run_fails_with_one_block(run: Path) -> None:
         assert_reruns(run, asking("Start."))
 
 
+UPDATED = """
+import pytest
+
+@pytest.mark.reruns("histories/*.run")
+async def test_different(recorded_session):
+    await recorded_session.run("Start.")
+"""
+
+
+def test_a_change_is_accepted_after_it_was_shown(run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "tests"
+    (folder / "histories").mkdir(parents=True)
+    run = run.rename(folder / "histories" / "one.run")
+    (folder / "test_team.py").write_text(UPDATED)
+
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--greenroom-update", str(folder)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+
+    lines = pytest.LineMatcher(done.stdout.splitlines())
+    lines.fnmatch_lines_random(["*request 1*", "*'Start.'*", "*updated: the record has*", "*1 failed*"])
+    assert_reruns(run, asking("Start."))
+
+
 MARKED = """
 import pytest
 

@@ -17,6 +17,8 @@ from greenroom.reruns import Rerun, report_of
 from greenroom.reruns._first_cause import with_cause
 from tests.reruns.recorded_team import asking, record_agent
 
+pytestmark = pytest.mark.promise("RR-5")
+
 MAIN = AgentDefinition(name="main", system_prompt="You look things up.")
 ALLOWED: Mapping[str, Any] = {"permissions": {"allow": ["Weather", "Tides"]}}
 
@@ -76,7 +78,7 @@ PLANTED: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "a first prompt of the definition": (
         {"main": attrs.evolve(MAIN, initial_prompt="Hello.")},
         "messages[0].content[0].text",
-        "code",
+        "prompt",
     ),
 }
 
@@ -166,4 +168,5 @@ def test_each_line_of_a_report_says_which_side_it_is(run: Path) -> None:
         "  recorded  'Begin.' (from character 0)",
         "  now       'Start.' (from character 0)",
     ]
-    assert report_of(Rerun(run=run, difference=None, events=7)) == "equal: 7 events, 0 tokens"
+    equal = Rerun(run=run, difference=None, events=7, requests=1, results=2)
+    assert report_of(equal) == "equal: 7 events, 1 request and 2 results compared, 0 tokens"

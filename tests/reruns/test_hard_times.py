@@ -25,6 +25,8 @@ from tests.reruns.outside import watched_outside
 from tests.reruns.recorded_team import SlowModel
 from tests.teams.plans import PLAN, deciding, write
 
+pytestmark = pytest.mark.promise("RR-2")
+
 Program = Callable[[Session], Awaitable[None]]
 LOOK = Call("Glob", {"pattern": "*"})
 

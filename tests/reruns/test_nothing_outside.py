@@ -22,6 +22,8 @@ from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.reruns.recorded_team import asking
 from tests.worktrees.repositories import make_repository
 
+pytestmark = pytest.mark.promise("RR-1")
+
 
 def calling(call: Call) -> Model:
     """Return a model that makes one call and ends."""

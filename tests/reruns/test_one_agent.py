@@ -21,6 +21,8 @@ from greenroom.session import Fork, Session, open_session
 from greenroom.testing import run_virtual, virtual_ports
 from tests.reruns.recorded_team import asking, record_agent
 
+pytestmark = pytest.mark.promise("RR-1")
+
 
 def read_and_say(request: ModelRequest) -> AnswerLike:
     """Read two files at once, look for one that is missing, and say what is in them."""

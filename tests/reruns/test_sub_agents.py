@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import trio
 
 from greenroom import AGENT_TOOLS, Session, rerun
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel
 from greenroom.session import open_session
 from greenroom.tools.builtin import READ_ONLY_TOOLS
+
+pytestmark = pytest.mark.promise("RR-2")
 
 TOOLS = (*READ_ONLY_TOOLS, *AGENT_TOOLS)
 

@@ -11,6 +11,8 @@ from greenroom.session import Session
 from tests.reruns.recorded_team import record_team
 from tests.session.small_team import LEAD, survey
 
+pytestmark = pytest.mark.promise("RR-2")
+
 
 @pytest.mark.parametrize(("mates", "seed"), [(3, 0), (3, 1), (8, 2)])
 def test_a_team_is_equal_each_time_it_is_done_again(tmp_path: Path, mates: int, seed: int) -> None:

@@ -40,7 +40,7 @@ async def watched(
         ) as session:
             for _ in range(before):
                 await session.run("Begin.")
-            await nursery.start(read, session)
+            await nursery.start(read, session)  # noqa: ASYNC111 - the reader ends with the session
             for _ in range(prompts):
                 await session.run("Do the job.")
                 await trio.sleep(60)

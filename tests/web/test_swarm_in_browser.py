@@ -55,7 +55,7 @@ async def test_a_swarm_is_watched_killed_and_resumed_in_the_same_page(
     page: BrowserPage, browser: str, tmp_path: Path
 ) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
-    async with command("swarm", str(repo), "--page", "--latency", "0.25", runs=runs) as swarm:
+    async with command("swarm", str(repo), "--page", "--latency", "2", runs=runs) as swarm:
         await page.go(await address_from(swarm))
         await page.wait(f"{STANDING} === 'running' && {COUNT} > 10")
         async with command("replay", "last", "--page", runs=runs) as replay, open_browser_page(browser) as other:
@@ -79,7 +79,7 @@ async def test_a_swarm_is_watched_killed_and_resumed_in_the_same_page(
 
 async def test_the_page_of_a_run_that_has_ended_keeps_what_it_has(page: BrowserPage, tmp_path: Path) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
-    async with command("swarm", str(repo), "--page", "--latency", "0.2", runs=runs) as swarm:
+    async with command("swarm", str(repo), "--page", "--latency", "0.6", runs=runs) as swarm:
         await page.go(await address_from(swarm))
         await page.wait(f"{STANDING} === 'ended' && {BANNER}.includes('--page shows the run again')")
         (journal,) = runs.glob("2*/journal.jsonl")

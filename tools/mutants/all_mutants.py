@@ -20,6 +20,7 @@ from tools.mutants.gateway_whole import GATEWAY_WHOLE
 from tools.mutants.links import LINKS
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
+from tools.mutants.reruns import RERUNS
 from tools.mutants.resumption import RESUMPTION
 from tools.mutants.run_exports import RUN_EXPORTS
 from tools.mutants.run_pages import RUN_PAGES
@@ -44,6 +45,7 @@ MUTANTS: Final = (
     *LINKS,
     *MONITORS,
     *RECOVERY,
+    *RERUNS,
     *RESUMPTION,
     *RUN_EXPORTS,
     *RUN_PAGES,

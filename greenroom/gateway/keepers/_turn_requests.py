@@ -92,9 +92,12 @@ async def stop_turn(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:
     if keeper.reporter is None:
         unread = items.unread[:1]
         return bool(unread) and await _withdraw(keeper, stop, unread[0])
-    await keeper.reporter.wait_seen()
-    ends = keeper.reporter.ends
-    return keeper.reporter.has_turn and keeper.interrupt(stop) and await keeper.reporter.wait_end(ends)
+    reporter = keeper.reporter
+    await reporter.wait_seen()
+    if keeper.reporter is not reporter or not reporter.has_turn:  # the session may have ended meanwhile
+        return False
+    ends = reporter.ends
+    return keeper.interrupt(stop) and await reporter.wait_end(ends)
 
 
 async def _withdraw(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:

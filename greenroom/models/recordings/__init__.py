@@ -6,6 +6,7 @@ from greenroom.models.recordings._recording_file import (
     RecordedExchange,
     read_recording,
     recording,
+    write_recording,
 )
 from greenroom.models.recordings._replay_model import RecordedModel, ReplayMismatch
 
@@ -17,4 +18,5 @@ __all__ = [
     "ReplayMismatch",
     "read_recording",
     "recording",
+    "write_recording",
 ]

@@ -80,7 +80,14 @@ class _Log:
             self._last.popitem(last=False)
         return number
 
-    def end(self, number: int, said: Sequence[JsonObject], response: ModelResponse, end: End, **more: Any) -> None:
+    def end(
+        self,
+        number: int,
+        said: Sequence[Mapping[str, Any]],
+        response: ModelResponse | Mapping[str, Any],
+        end: End,
+        **more: Any,
+    ) -> None:
         """Write the answer to a request."""
         at = self._place()
         if at:
@@ -224,6 +231,21 @@ def read_recording(run: Path | str) -> ModelRecording:
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be opened ({error.strerror}); was the run recorded?") from None
     return parse_recording(content, source=str(path))
+
+
+def write_recording(recording: ModelRecording) -> bytes:
+    """Return the content of a file with a recording."""
+    lines: list[bytes] = []
+    places: list[int] = []
+    log = _Log(recording.model, lines.append, lambda: places[-1])
+    for exchange in recording.exchanges:
+        number = log.begin(attrs.evolve(request_of(exchange.request), agent=exchange.agent))
+        if exchange.response is None:
+            continue
+        places.append(exchange.at)
+        more = {} if exchange.error is None else {"error": exchange.error}
+        log.end(number, exchange.said, exchange.response, exchange.end, **more)
+    return b"".join(lines)
 
 
 def parse_recording(content: bytes, *, source: str) -> ModelRecording:

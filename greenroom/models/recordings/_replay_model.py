@@ -96,6 +96,7 @@ class RecordedModel:
             come at once.
         on_mismatch: Called with the first difference and the request as plain values, in the step in which it is found. If it
             returns True, the request is no failure, and waits until it is cancelled.
+        serves_changed: True to serve the recorded answers also to requests that differ; `changed` then has these.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class RecordedModel:
         normalize: Callable[[ModelRequest], ModelRequest] | None = None,
         pace: Callable[[int], Awaitable[object]] | None = None,
         on_mismatch: Callable[[ReplayMismatch, Mapping[str, Any]], object] | None = None,
+        serves_changed: bool = False,
     ) -> None:
         self._name = recording.model
         self._on_mismatch = on_mismatch
@@ -116,6 +118,13 @@ class RecordedModel:
         self._recorded_as: dict[str, str] = {}
         self._asked: dict[str, int] = {}
         self._mismatch: ReplayMismatch | None = None
+        self.compared = 0
+        """Number of requests that were equal."""
+        self._serves_changed = serves_changed
+        self.changed: dict[tuple[str, int], tuple[ReplayMismatch, JsonObject]] = {}
+        """Requests that differed and were served all the same, by the recorded agent and its number of the request: the difference,
+        and the request of today.
+        """
 
     def __repr__(self) -> str:
         return f"<RecordedModel {self._name!r} left={sum(map(len, self._left.values()))}>"
@@ -167,8 +176,13 @@ class RecordedModel:
         track = self._track(request, asked)
         difference = self._difference(track[0], asked) if track else None
         if track and difference is None:
+            self.compared += 1
             return track.popleft()
         mismatch = _mismatch(request.agent, number, difference, asked)
+        if track and self._serves_changed:
+            exchange = track.popleft()
+            self.changed[exchange.agent, exchange.number] = mismatch, asked
+            return exchange
         if self._on_mismatch is not None and self._on_mismatch(mismatch, asked) is True:
             return None
         self._mismatch = mismatch

@@ -77,7 +77,9 @@ def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
         surroundings[INVOCATION] = plan.spec.host.invocation
     if plan.run.earlier is not None and not plan.run.is_resumed:
         surroundings[FORKED] = plan.run.earlier.name
-    log = EffectLog(write, lambda: journal.recorder.seq, EffectHead(seed=seed, surroundings=surroundings))
+    log = EffectLog(
+        write, lambda: journal.recorder.seq, EffectHead(seed=seed, surroundings=surroundings), plan.secrets.mask_value
+    )
     return RunEffects(port=log, ports=_owned(ports, seed, log))
 
 

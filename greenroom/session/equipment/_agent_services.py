@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from greenroom._version import __version__
-from greenroom.agents import AgentServices, Listeners, TaskEffects, TurnSettings
+from greenroom.agents import AgentServices, Listeners, TurnSettings
 from greenroom.agents.review import AutoMode
 from greenroom.containment import Sandbox
 from greenroom.hooks import HookServices
@@ -45,7 +45,11 @@ def hook_services(services: Services) -> HookServices:
 def _background(services: Services) -> Background:
     """Return the table of background tasks, which records them or serves them if the run does so."""
     effects = services.effects.port
-    return services.tasks if effects is None else TaskEffects(services.tasks, effects, services.plan.secrets.mask)
+    if effects is None:
+        return services.tasks
+    from greenroom.agents import TaskEffects  # only runs on record need it
+
+    return TaskEffects(services.tasks, effects, services.plan.secrets.mask)
 
 
 def _turn_settings(plan: Plan) -> TurnSettings:

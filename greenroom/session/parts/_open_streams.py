@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from greenroom.core import Recorder
 from greenroom.core.ports import Blocking
 from greenroom.session.assembly._host_ports import Hosted
 from greenroom.session.parts._event_stream import KEPT, EventStream
 from greenroom.session.parts._live_events import LiveEvents, wire
-from greenroom.session.parts._session_watch import SessionWatch
 from greenroom.trace import Journal
+
+if TYPE_CHECKING:
+    from greenroom.session.parts._session_watch import SessionWatch
 
 
 @final
@@ -70,6 +72,8 @@ class Streams:
             blocking: Runs what reads its file.
             capacity: Number of events that wait for a slow reader.
         """
+        from greenroom.session.parts._session_watch import SessionWatch
+
         with self.open(from_start=False, capacity=capacity) as stream:
             yield SessionWatch(stream, journal, blocking)
 

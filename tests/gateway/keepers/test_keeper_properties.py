@@ -74,13 +74,16 @@ def test_a_turn_that_a_crash_cuts_is_resumed_by_the_next_incarnation() -> None:
 
 
 @pytest.mark.promise("A22-c")
-@pytest.mark.parametrize("queue", ["steer", "collect"])
-def test_a_killed_keeper_leaves_its_inputs_to_the_next_one(queue: str) -> None:
-    """A turn has read the input, or it is kept back: nothing else has to come in for that."""
+@pytest.mark.parametrize(
+    ("queue", "when_s", "where"), [("steer", 0.2, "unread"), ("steer", 1.0, "taken"), ("collect", 0.5, "held")]
+)
+def test_a_killed_keeper_leaves_its_inputs_to_the_next_one(queue: str, when_s: float, where: str) -> None:
+    """Wherever the input is, nothing else has to come in for its session."""
 
     async def test(gateway: Gateway, disk: Conversations) -> None:
         await gateway.say("One.", uuid(1), KEYS[1], queue=queue)
-        await trio.sleep(0.5)
+        await trio.sleep(when_s)
+        assert list(getattr(gateway.keepers._actors.keeper(KEYS[1]).items, where)) == [uuid(1)]
         assert gateway.keepers.kill(str(KEYS[1]))
         await gateway.watcher.wait_ends(1)
         assert gateway.watcher.ends[0].items == (uuid(1),)

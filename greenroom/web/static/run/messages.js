@@ -41,7 +41,7 @@ export function makeMessages({ model, seen, source, go }) {
 
   function draw(anew = false) {
     const mark = `${seen.at}/${seen.actor}/${picture.clientWidth}`;
-    if (mark === shown && !anew) return;
+    if (mark === shown && anew !== true) return;
     shown = mark;
     askSoon();
   }
