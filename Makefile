@@ -9,6 +9,7 @@
 # SOAK_KEEPERS   schedules of a gateway's keepers, with stand-ins for sessions, in a soak:  make soak SOAK_KEEPERS=5000
 # SOAK_GATEWAYS  schedules of whole gateways in a soak:  make soak SOAK_GATEWAYS=500
 # SOAK_SCRIPTS   scripts that bash runs in a soak:  make soak SOAK_SCRIPTS=5000
+# SOAK_PAGES     made-up runs whose page is compared with the fold:  make soak-visibility SOAK_PAGES=20
 # MESSAGES messages of a gateway's day:  make soak-gateway MESSAGES=5000
 # OLD      an older checkout:  make inventory OLD=../before, make old-runs OLD=../before
 # N        kills of a chaos run:  make chaos-letters N=20
@@ -28,6 +29,7 @@ SOAK_CLAIMS ?= 10000
 SOAK_KEEPERS ?= 100000
 SOAK_GATEWAYS ?= 5000
 SOAK_SCRIPTS ?= 100000
+SOAK_PAGES ?= 200
 MESSAGES ?= 50000
 
 # Many processes are started by the tests: where the shell forbids bytecode, each would compile everything anew.
@@ -151,6 +153,9 @@ soak-visibility: setup-dev ## continue 300 branches of three runs (SOAK_BRANCHES
 
 soak-gateway: setup-dev ## a day of MESSAGES through a gateway, in virtual time; then memory, tasks and descriptors have to be as before (50,000; 15 min)
 	@$(BIN)/python -m tools.soak.gateway $(MESSAGES)
+
+soak-visibility: setup-dev ## compare the page of SOAK_PAGES made-up runs, each at 20 moments, with the fold, in a real browser (200; 20 min)
+	@SOAK_PAGES=$(SOAK_PAGES) $(BIN)/python -m tools.soak.visibility
 
 ends: setup-dev ## cut agents at every event, by every verb, with 1 to 3 calls in flight (ARGS="--kinds look --calls 2")
 	@$(BIN)/python -m tools.soak.ends $(ARGS)

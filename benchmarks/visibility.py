@@ -1,4 +1,4 @@
-"""What it takes to see a run: reading, columns, server, page, exports; of a made-up run of any length with 1,000 actors.
+"""Cost of seeing a run: reading, columns, server, page, exports; of a made-up run of any length with 1,000 actors.
 
     python -m benchmarks.visibility [--events 100000] [--only reading,page,live,exports]
 
