@@ -148,14 +148,12 @@ soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS=
 	@SOAK_SCRIPTS=$(SOAK_SCRIPTS) $(BIN)/python -m tools.soak.shell
 	@$(BIN)/python -m tools.soak.ends
 
-soak-visibility: setup-dev ## continue 300 branches of three runs (SOAK_BRANCHES), each from a random event, and check them (4 min)
-	@$(BIN)/python -m tools.soak.branching $(ARGS)
-
 soak-gateway: setup-dev ## a day of MESSAGES through a gateway, in virtual time; then memory, tasks and descriptors have to be as before (50,000; 15 min)
 	@$(BIN)/python -m tools.soak.gateway $(MESSAGES)
 
-soak-visibility: setup-dev ## compare the page of SOAK_PAGES made-up runs, each at 20 moments, with the fold, in a real browser (200; 20 min)
+soak-visibility: setup-dev ## compare the page of SOAK_PAGES made-up runs with the fold, in a real browser (200; 20 min), then continue 300 branches of three runs (4 min)
 	@SOAK_PAGES=$(SOAK_PAGES) $(BIN)/python -m tools.soak.visibility
+	@$(BIN)/python -m tools.soak.branching $(ARGS)
 
 ends: setup-dev ## cut agents at every event, by every verb, with 1 to 3 calls in flight (ARGS="--kinds look --calls 2")
 	@$(BIN)/python -m tools.soak.ends $(ARGS)
