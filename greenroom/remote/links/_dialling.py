@@ -240,6 +240,7 @@ async def greet(connection: LinkConnection, ours: Hello, token: bytes, *, node: 
         ConnectionEnded: The connection ended.
     """
     where = _shown(address)
+    refused: tuple[int, Unreachable]
     try:
         with trio.fail_after(SHAKE_S):
             await connection.send(ours.to_bytes())
@@ -249,14 +250,15 @@ async def greet(connection: LinkConnection, ours: Hello, token: bytes, *, node: 
                 raise Unreachable(node, where, f"the node there is called {theirs.node!r}", is_final=True)
             await connection.send(proof_message(prove(token, "dials", dialler=ours, listener=theirs)))
             proof = read_proof(await connection.receive())
+        if not is_proof(proof, token, "listens", dialler=ours, listener=theirs):
+            raise Unreachable(node, where, "the node there does not know the token", is_final=True)
+        return theirs
     except trio.TooSlowError:
         raise Unreachable(node, where, f"no hello within {SHAKE_S:g} s") from None
     except NoCommonVersion as error:
-        await connection.close(NO_COMMON_VERSION, str(error))
-        raise Unreachable(node, where, str(error), is_final=True) from None
+        refused = NO_COMMON_VERSION, Unreachable(node, where, str(error), is_final=True)
     except WireError as error:
-        await connection.close(error.code, str(error))
-        raise Unreachable(node, where, str(error)) from None
+        refused = error.code, Unreachable(node, where, str(error))
     except ConnectionEnded as error:
         if error.code == NO_COMMON_VERSION:
             raise Unreachable(node, where, error.reason or "no common version", is_final=True) from None
@@ -265,6 +267,6 @@ async def greet(connection: LinkConnection, ours: Hello, token: bytes, *, node: 
                 node, where, "the token is wrong, or the node is not expected there", is_final=True
             ) from None
         raise
-    if not is_proof(proof, token, "listens", dialler=ours, listener=theirs):
-        raise Unreachable(node, where, "the node there does not know the token", is_final=True)
-    return theirs
+    code, unreachable = refused
+    await connection.close(code, str(unreachable))
+    raise unreachable

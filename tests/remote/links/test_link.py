@@ -171,8 +171,7 @@ async def test_an_ask_has_its_deadline_on_both_sides() -> None:
             await ref.ask(Wait(100), timeout_s=3)
         with pytest.raises(UsageError, match="a finite number of seconds"):
             await ref.ask(Sum(), timeout_s=float("inf"))
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(both.cut)
+        await both.cut()
         with pytest.raises(AskTimedOut):
             await ref.ask(Sum(), timeout_s=3)
         await both.connect()
