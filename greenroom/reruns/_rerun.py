@@ -135,6 +135,7 @@ class _Rerunner:
         self._recorded = recorded
         self._runs = runs
         self._cwd = cwd
+        self._mask: Callable[[Any], Any] = lambda values: values
         self._folders = FolderMap(
             [
                 (recorded.run_folder, str(self._runs / recorded.name)),
@@ -199,13 +200,13 @@ class _Rerunner:
 
     @property
     def changed_requests(self) -> Mapping[tuple[str, int], Mapping[str, Any]]:
-        """The requests of today that differ from recorded ones, by the agent and its number of the request."""
-        return {place: asked for place, (_, asked) in self._model.changed.items()}
+        """The requests of today that differ from recorded ones, by the agent and its number of the request; secrets are masked."""
+        return {place: self._mask(asked) for place, (_, asked) in self._model.changed.items()}
 
     @property
     def changed_inputs(self) -> Sequence[tuple[RecordedEffect, Mapping[str, Any]]]:
-        """The results on record whose inputs differ, with these inputs."""
-        return [(effect, difference.now) for effect, difference in self._effects.changed]
+        """The results on record whose inputs differ, with these inputs; secrets in them are masked."""
+        return [(effect, self._mask(difference.now)) for effect, difference in self._effects.changed]
 
     def _first_change(self) -> Difference | None:
         """Return the first difference that the re-run went on from."""
@@ -229,7 +230,11 @@ class _Rerunner:
             surroundings=head.surroundings,
             make_mailbox=partial(OrderedMailbox, order=self._order),
             follow=self._order.follow,
+            note_mask=self._note_mask,
         )
+
+    def _note_mask(self, mask: Callable[[Any], Any]) -> None:
+        self._mask = mask
 
     def _differs(self, mismatch: ReplayMismatch, asked: Mapping[str, Any]) -> bool:
         """Note a difference; return True if a request is none, because the record ends before it."""

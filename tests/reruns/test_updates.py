@@ -18,11 +18,16 @@ pytestmark = pytest.mark.promise("RR-9")
 
 MAIN = AgentDefinition(name="main", system_prompt="You look things up.")
 OTHER = attrs.evolve(MAIN, system_prompt="You translate.")
+KEY = "planted-4711-key"
 FILES = ("effects.jsonl", "model.jsonl")
 
 
 def look(request: ModelRequest) -> AnswerLike:
     return Call("Glob", {"pattern": "*"}) if len(request.messages) == 1 else "There is one."
+
+
+def look_for_key(request: ModelRequest) -> AnswerLike:
+    return Call("Glob", {"pattern": KEY}) if len(request.messages) == 1 else "There is none."
 
 
 @pytest.fixture
@@ -69,6 +74,20 @@ def test_an_input_of_a_call_is_updated(run: Path) -> None:
 
     assert effects.read_text() == content
     assert again(run, main=MAIN).is_equal
+
+
+def test_secrets_of_today_are_masked_in_an_updated_record(tmp_path: Path) -> None:
+    """The record may be kept beside tests: what the requests and inputs of today hold is masked as in a recording."""
+    run = record_agent(tmp_path, PlaybookModel({"main": look_for_key}), main=MAIN)
+    effects = run / "effects.jsonl"
+    effects.write_text(effects.read_text().replace(KEY, "*.md"))
+
+    found = again(run, f"Use {KEY[::-1]}.", main=MAIN, update=True, secrets=(KEY, KEY[::-1]))
+
+    assert found.is_updated
+    assert KEY not in effects.read_text()
+    assert "*" * len(KEY) in effects.read_text()
+    assert KEY[::-1] not in (run / "model.jsonl").read_text()
 
 
 def test_a_record_is_not_updated_where_more_differs_than_requests(run: Path) -> None:
