@@ -9,7 +9,7 @@ from typing import final
 import attrs
 
 from greenroom.branches._agent_edges import AgentEdges, find_compaction, find_edges
-from greenroom.branches._branch_changes import BranchChanges, check_agents, read_changes
+from greenroom.branches._branch_changes import BranchChanges, check_agents, read_changes, with_earlier
 from greenroom.branches._branch_folder import BranchPlan, write_branch
 from greenroom.branches._consistent_cut import Cut, Stand, plan_cut
 from greenroom.core import UsageError, session_id, whole_path
@@ -74,6 +74,7 @@ def branch(
     if must_ask:
         _check_asking(cut, agents)
     check_agents(read, agents.values())
+    read = with_earlier(read, source)
     folder = (source.parent if runs is None else whole_path(runs)) / session_id(ports.ids, ports.clock.wall())
     plan = BranchPlan(
         source=source,
