@@ -9,6 +9,7 @@ import attrs
 from cyclopts import Parameter
 
 from greenroom.cli._branch_command import BranchFlags, branch_off
+from greenroom.core import UsageError
 from greenroom.reruns import AtDifference, Program, print_rerun, read_arguments, rerun
 from greenroom.trace import find_run, runs_folder
 
@@ -41,6 +42,8 @@ def rerun_command(
         Go on, and put what is asked for today into the record if nothing but requests and inputs differs; the answers stay.
     """
     flags.check()
+    if flags.from_ is not None and (update or at_difference != "stop"):
+        raise UsageError("--from continues a run, and compares nothing: leave out --update and --at-difference")
     place = runs_folder(runs)
     folder = find_run(run, place).parent
     if flags.from_ is not None:
