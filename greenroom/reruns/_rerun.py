@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
@@ -209,10 +210,14 @@ class _Rerunner:
         return [(effect, self._mask(difference.now)) for effect, difference in self._effects.changed]
 
     def _first_change(self) -> Difference | None:
-        """Return the first difference that the re-run went on from."""
-        for mismatch, asked in self._model.changed.values():
-            return with_cause(difference_of(mismatch), asked)
-        return next((difference for _, difference in self._effects.changed), None)
+        """Return the difference that the re-run went on from whose answer or result comes first in the record; None if there is none."""
+        places = {(exchange.agent, exchange.number): exchange.at for exchange in self._recorded.model.exchanges}
+        found = [(effect.at, difference) for effect, difference in self._effects.changed]
+        request = min(self._model.changed, key=places.__getitem__, default=None)
+        if request is not None:
+            mismatch, asked = self._model.changed[request]
+            found.append((places[request], with_cause(difference_of(mismatch), asked)))
+        return min(found, key=itemgetter(0), default=(0, None))[1]
 
     def _ports(self) -> Ports:
         return Ports(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,22 @@ def test_a_rerun_that_goes_on_tells_the_first_difference_and_counts_the_others(
     assert (found.changes, found.results, found.is_complete) == (2, 1, True)
     assert print_rerun(found, is_json=False) == 1
     assert "  and 1 difference behind it" in capsys.readouterr().out
+
+
+def test_an_input_that_differs_before_a_request_is_the_first_difference(run: Path) -> None:
+    path = run / "effects.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line]
+    for line in lines:
+        if line.get("of") == "tool":
+            line["asked"]["input"]["pattern"] = "*.md"
+            line["got"]["text"] = "other.md"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    found = again(run, main=MAIN, at_difference="go-on")
+
+    assert found.difference is not None
+    assert found.difference.where == "input"
+    assert found.changes == 2
 
 
 def test_an_updated_record_is_equal_to_the_code_of_today(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
