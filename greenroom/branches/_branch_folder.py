@@ -1,7 +1,7 @@
 """The run folder of a branch: the kept part of another run, under its own id. It looks at the disk.
 
 Rule 1: the other run is only read. Rule 2: the folder is there whole, or not at all. Rule 3: events, and the messages of a
-mailbox, are numbered anew, without a gap; everything else in them is as it was.
+mailbox, get new numbers without a gap; everything else in them is as it was.
 """
 
 from __future__ import annotations

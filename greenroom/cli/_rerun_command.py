@@ -26,9 +26,9 @@ def rerun_command(
 ) -> int:
     """Do a recorded run again from its record, with the code of today, and name the first difference.
 
-    No model is asked, no process is started, and no file is written outside the new run folder. Exit codes: 0 for an equal
-    run, 1 for a different one, 2 for a mistake. With --from, any run is continued from one of its events, on a live model; the
-    exit codes are those of the command that began it.
+    No model is asked, no process is started, and no file is written outside the new run folder, but for the record itself with
+    --update. Exit codes: 0 for a run that is equal or was updated, 1 for a different one, 2 for a mistake. With --from, any run is
+    continued from one of its events, on a live model; the exit codes are those of the command that began it.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def rerun_command(
     at_difference
         "stop" at the first difference, or "go-on" with the recorded answers as long as they fit.
     update
-        Go on, and put what is asked for today into the record if nothing but requests and inputs differs; the answers stay.
+        Replace the requests and inputs on record by those of today if nothing else differs; the answers stay.
     """
     flags.check()
     if flags.from_ is not None and (update or at_difference != "stop"):

@@ -1,4 +1,4 @@
-"""A re-run that goes on behind a difference, and a record that takes the requests of today."""
+"""Re-runs that continue after a difference, and records that take the requests of today."""
 
 from __future__ import annotations
 
