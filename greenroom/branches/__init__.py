@@ -1,4 +1,4 @@
-"""Branches: new runs that go on from an event of a recorded run, with something changed."""
+"""Branches: new runs that continue a recorded run from one of its events, with something changed."""
 
 from greenroom.branches._branch import RunBranch, branch
 

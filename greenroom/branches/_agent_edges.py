@@ -1,7 +1,7 @@
 """The places at which an agent of a recorded run can be cut off: before a model request, and between its turns.
 
 Rule 1: before a request of a turn the conversation is one that a provider accepts, and it is known exactly: the event names
-the transcript's last line. Rule 2: between two turns any place will do, up to the lease of the next message.
+the transcript's last line. Rule 2: between two turns it can be cut anywhere up to the lease of the next message.
 Must not know: files.
 """
 
@@ -95,7 +95,7 @@ def find_edges(entries: Sequence[Entry]) -> dict[str, AgentEdges]:
                     agent, event.definition, path, event.transcript, event.owner, event.call, first, []
                 )
                 by_actor[actor] = _Follower(agents[agent])
-                if not event.call:  # what it was asked for by a call is in no transcript before its first request
+                if not event.call:  # the words of a call are in no transcript before the agent's first request
                     by_actor[actor].rest(entry)
             else:  # another run of it
                 by_actor[actor] = next(each for each in by_actor.values() if each.edges.agent == agent)
@@ -134,7 +134,7 @@ class _Follower:
         self._turns: set[int] = set()
 
     def rest(self, entry: Entry) -> None:
-        """Note that it is between turns from an event on."""
+        """Open an edge between turns, from an event on."""
         self._idle_from, self._idle_s = entry.seq + 1, entry.t
 
     def follow(self, entry: Entry) -> None:
@@ -157,7 +157,7 @@ class _Follower:
             self._is_answered = event.state == State.COMPLETED
 
     def finish(self) -> None:
-        """Take note of the end of the journal."""
+        """Close the edge that is open at the end of the journal."""
         if self._idle_from is not None:
             self._end_rest(1 << 62)
 

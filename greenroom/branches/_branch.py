@@ -1,4 +1,4 @@
-"""Branches: new runs that go on from an event of a recorded run, with something changed."""
+"""Branches: new runs that continue a recorded run from one of its events, with something changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import final
 import attrs
 
 from greenroom.branches._agent_edges import AgentEdges, find_compaction, find_edges
-from greenroom.branches._branch_changes import BranchChanges, check_agents, read_changes
+from greenroom.branches._branch_changes import BranchChanges, check_agents, read_changes, with_earlier
 from greenroom.branches._branch_folder import BranchPlan, write_branch
 from greenroom.branches._consistent_cut import Cut, Stand, plan_cut
 from greenroom.core import UsageError, session_id, whole_path
@@ -29,7 +29,7 @@ class RunBranch:
     at: int
     """The event that was asked for."""
     left_out: int
-    """Number of events up to there that belong to work which is done anew."""
+    """Number of events up to there whose work is done again."""
     stands: Sequence[Stand]
     """The places of the agents; the main agent first."""
 
@@ -45,7 +45,7 @@ def branch(
     must_ask: bool = False,
     ports: Ports | None = None,
 ) -> RunBranch:
-    """Make a run that goes on from an event of another one, and return it; it blocks, and asks no model.
+    """Create a run that continues another one from an event, and return it. It blocks, and asks no model.
 
     Each agent stands at its last model request, or between its turns, at or before the event; what was done after that is
     left out, with all that followed from it. A session that is opened on the new folder (`resume`) asks the same once more.
@@ -61,19 +61,20 @@ def branch(
         ports: Ids, time and disk; by default the machine's.
 
     Raises:
-        UsageError: The run cannot be cut there, and the text names a place that will do; or a change fits nothing.
+        UsageError: The run cannot be cut there (the text names the nearest event at which it can), or a change fits nothing.
         JournalError: The journal cannot be read, or the new folder cannot be written.
     """
     source, ports = whole_path(run), ports or Ports()
     read = read_changes(changes or {})
     journal = read_journal(source / JOURNAL, EVENTS)
     if read_lock(source)[0] is LockState.HELD:
-        raise UsageError(f"the run {source.name} goes on; branch off when it has ended")
+        raise UsageError(f"the run {source.name} has not ended; branch off when it has")
     agents = find_edges(journal.entries)
     cut = checked_cut(journal, agents, at)
     if must_ask:
         _check_asking(cut, agents)
     check_agents(read, agents.values())
+    read = with_earlier(read, source)
     folder = (source.parent if runs is None else whole_path(runs)) / session_id(ports.ids, ports.clock.wall())
     plan = BranchPlan(
         source=source,
@@ -104,14 +105,14 @@ def checked_cut(journal: JournalText, agents: Mapping[str, AgentEdges], at: int)
     """Return the consistent cut at or before an event.
 
     Raises:
-        UsageError: The run cannot be cut there; the text names a place that will do.
+        UsageError: The run cannot be cut there; the text names the nearest event at which it can.
     """
     entries, run = journal.entries, journal.header.run
     if not any(isinstance(entry.event, SessionBegan) for entry in entries):
-        raise UsageError(f"the run {run} is not that of a session, so it has no conversation to go on with")
+        raise UsageError(f"the run {run} is not that of a session, so it has no conversation to continue")
     first = _first_place(agents)
     if first is None:
-        raise UsageError(f"the run {run} has asked no model, so there is nothing to go on from; start it again")
+        raise UsageError(f"the run {run} has asked no model, so there is nothing to continue; start it again")
     if any(agent.lacks_lines for agent in agents.values()):
         raise UsageError(
             f"the run {run} was recorded by an older version, whose journals do not name lines of conversations"
@@ -126,7 +127,9 @@ def checked_cut(journal: JournalText, agents: Mapping[str, AgentEdges], at: int)
         raise UsageError(f"at event {at} a conversation is being compacted; the nearest before it is {compaction - 1}")
     cut = plan_cut(entries, agents, at)
     if at < first or not cut.stands or not cut.stands[0].edge.line:
-        raise UsageError(f"at event {at} the main agent has not asked its model yet; the first that will do is {first}")
+        raise UsageError(
+            f"at event {at} the main agent has not asked its model yet; the first event to continue from is {first}"
+        )
     return cut
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
 
 from greenroom.branches._agent_edges import AgentEdges
 from greenroom.core import UsageError
+from greenroom.session import read_branch
 
 KINDS: Final = ("system:AGENT", "definition:NAME", "message:LINE", "result:CALL", "settings")
 """The changes that there are."""
@@ -18,7 +20,7 @@ KINDS: Final = ("system:AGENT", "definition:NAME", "message:LINE", "result:CALL"
 @final
 @attrs.frozen(kw_only=True)
 class BranchChanges:
-    """BranchChanges by what they replace."""
+    """The changes of a branch, by what they replace."""
 
     systems: Mapping[str, str] = attrs.field(factory=dict)
     """System prompts by agent: the name of its definition, or its own."""
@@ -72,6 +74,26 @@ def _read_settings(text: str) -> Mapping[str, Any]:
     if not isinstance(values, dict):
         raise UsageError(f"settings must be a JSON object, got {type(values).__name__}")
     return values
+
+
+def with_earlier(changes: BranchChanges, run: Path) -> BranchChanges:
+    """Return changes together with those that a run holds already because it is a branch itself; new ones come first.
+
+    Raises:
+        UsageError: A file of the run that says so cannot be read.
+    """
+    earlier = read_branch(run)
+    if earlier is None:
+        return changes
+    texts = {name: (run / file).read_text(encoding="utf-8") for name, file in earlier.definitions.items()}
+    # A system prompt comes before that of a definition, so an old one must not hide a new definition.
+    systems = {name: text for name, text in earlier.systems.items() if name not in changes.definitions}
+    return attrs.evolve(
+        changes,
+        systems={**systems, **changes.systems},
+        definitions={**texts, **changes.definitions},
+        settings={**earlier.settings, **changes.settings},
+    )
 
 
 def names_of(agent: AgentEdges, *, is_main: bool) -> frozenset[str]:

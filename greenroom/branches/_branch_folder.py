@@ -1,7 +1,7 @@
 """The run folder of a branch: the kept part of another run, under its own id. It looks at the disk.
 
 Rule 1: the other run is only read. Rule 2: the folder is there whole, or not at all. Rule 3: events, and the messages of a
-mailbox, are numbered anew, without a gap; everything else in them is as it was.
+mailbox, get new numbers without a gap; everything else in them is as it was.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from greenroom.branches._branch_changes import BranchChanges
 from greenroom.branches._consistent_cut import Cut
 from greenroom.branches._cut_transcripts import CutTranscripts
 from greenroom.branches._unread_items import unread_items
-from greenroom.core import JournalError
+from greenroom.core import JournalError, UsageError
 from greenroom.core.ports import Disk
 from greenroom.session import BRANCH_FILE, BranchStart, load_changed
 from greenroom.store import INBOX, store_items
@@ -55,9 +55,10 @@ def write_branch(plan: BranchPlan, folder: Path, disk: Disk) -> None:
     """Write a run folder.
 
     Raises:
-        UsageError: A transcript is missing, or a change replaces nothing.
+        UsageError: A transcript is missing, or a change replaces nothing, or the journal names a file of another folder.
         JournalError: The folder cannot be written.
     """
+    _check_names(plan.cut)
     making = folder.parent / f".{folder.name}.new"
     try:
         try:
@@ -75,6 +76,14 @@ def write_branch(plan: BranchPlan, folder: Path, disk: Disk) -> None:
             raise
     except OSError as error:
         raise JournalError(str(folder), error.strerror or str(error)) from error
+
+
+def _check_names(cut: Cut) -> None:
+    """Refuse names of files that lead out of the run folder: a journal may come from somebody else."""
+    for stand in cut.stands:
+        for name in (stand.agent.transcript, stand.agent.agent):
+            if "/" in name or "\0" in name:
+                raise UsageError(f"the journal names {name!r} as a file of its run folder, which it cannot be")
 
 
 def _journal(plan: BranchPlan, run: str) -> Iterator[bytes]:

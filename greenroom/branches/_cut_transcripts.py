@@ -53,7 +53,7 @@ class CutTranscripts:
             began: When the run began.
 
         Raises:
-            UsageError: Its transcript is missing, or is not the one that the journal tells of.
+            UsageError: Its transcript is missing, or lacks the line that the journal names.
         """
         import orjson
 

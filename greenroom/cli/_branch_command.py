@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -10,8 +11,8 @@ from cyclopts import Parameter
 
 from greenroom.branches import RunBranch, branch
 from greenroom.core import UsageError
-from greenroom.session import EVENTS, SessionBegan
-from greenroom.terminal import note
+from greenroom.session import EVENTS, SessionBegan, read_branch
+from greenroom.terminal import counted, note
 from greenroom.trace import JOURNAL, read_journal
 
 SWARM: Final = "swarm.json"
@@ -59,12 +60,12 @@ class BranchFlags:
         """
         given = {"--change": self.change, "--model": self.model, "--max-budget-usd": self.max_budget_usd}
         for name, value in {**given, "--files": self.files}.items():
-            if value and self.from_ is None:
+            if value is not None and self.from_ is None:
                 raise UsageError(f"{name} needs --from; name the event to continue from, or leave out {name}")
 
 
 def branch_off(source: Path, runs: Path, flags: BranchFlags, *, is_json: bool) -> int:
-    """Branch off from a run, continue the branch, and return the exit code.
+    """Branch off from a run, continue the branch, and return the exit code; a branch that could not be opened is removed.
 
     Raises:
         UsageError: The run cannot be cut there, a change fits nothing, or the model cannot be used.
@@ -82,15 +83,20 @@ def branch_off(source: Path, runs: Path, flags: BranchFlags, *, is_json: bool) -
     )
     for line in lines_of(made):
         note(line)
-    if is_swarm:
-        return _continue_swarm(made, runs, flags, is_json=is_json)
-    return _continue_run(made, runs, flags, is_json=is_json)
+    go_on = _continue_swarm if is_swarm else _continue_run
+    try:
+        return go_on(made, runs, flags, is_json=is_json)
+    except UsageError:
+        start = read_branch(made.folder)
+        if start is not None and start.is_fresh:
+            shutil.rmtree(made.folder)  # else it would be the last run
+        raise
 
 
 def lines_of(made: RunBranch) -> list[str]:
     """Return what there is to say of a branch before it is continued."""
     first = f"{made.folder.name} continues {made.from_run} from event {made.at}"
-    again = f"{made.left_out} events up to there belong to work that is done again" if made.left_out else ""
+    again = f"the work of {counted(made.left_out, 'event')} before it is done again" if made.left_out else ""
     return [f"{first}; {again}" if again else first, *(f"  {stand}" for stand in made.stands)]
 
 
@@ -117,7 +123,7 @@ def _continue_swarm(made: RunBranch, runs: Path, flags: BranchFlags, *, is_json:
 
 
 def _continue_run(made: RunBranch, runs: Path, flags: BranchFlags, *, is_json: bool) -> int:
-    from greenroom.cli._run_command import run_command
+    from greenroom.cli._run_command import do_run
     from greenroom.cli._run_flags import AS_BY_DEFAULT
 
     began = [
@@ -134,4 +140,4 @@ def _continue_run(made: RunBranch, runs: Path, flags: BranchFlags, *, is_json: b
         max_budget_usd=flags.max_budget_usd,
         output_format="json" if is_json else "text",
     )
-    return run_command(flags=run_flags)
+    return do_run(run_flags, lambda _: "")  # nothing new is said, so standard input is not read

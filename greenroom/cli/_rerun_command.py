@@ -9,6 +9,7 @@ import attrs
 from cyclopts import Parameter
 
 from greenroom.cli._branch_command import BranchFlags, branch_off
+from greenroom.core import UsageError
 from greenroom.reruns import AtDifference, Program, print_rerun, read_arguments, rerun
 from greenroom.trace import find_run, runs_folder
 
@@ -25,9 +26,9 @@ def rerun_command(
 ) -> int:
     """Do a recorded run again from its record, with the code of today, and name the first difference.
 
-    No model is asked, no process is started, and no file is written outside the new run folder. Exit codes: 0 for an equal
-    run, 1 for a different one, 2 for a mistake. With --from, any run is continued from one of its events, on a live model; the
-    exit codes are those of the command that began it.
+    No model is asked, no process is started, and no file is written outside the new run folder, but for the record itself with
+    --update. Exit codes: 0 for a run that is equal or was updated, 1 for a different one, 2 for a mistake. With --from, any run is
+    continued from one of its events, on a live model; the exit codes are those of the command that began it.
 
     Parameters
     ----------
@@ -38,9 +39,11 @@ def rerun_command(
     at_difference
         "stop" at the first difference, or "go-on" with the recorded answers as long as they fit.
     update
-        Go on, and put what is asked for today into the record if nothing but requests and inputs differs; the answers stay.
+        Replace the requests and inputs on record by those of today if nothing else differs; the answers stay.
     """
     flags.check()
+    if flags.from_ is not None and (update or at_difference != "stop"):
+        raise UsageError("--from continues a run, and compares nothing: leave out --update and --at-difference")
     place = runs_folder(runs)
     folder = find_run(run, place).parent
     if flags.from_ is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -110,6 +110,16 @@ def run_command(
         from greenroom.cli._rewind_command import rewind_command
 
         return rewind_command(flags, prompt)
+    return do_run(flags, lambda usable: _prompt_of(usable, prompt))
+
+
+def do_run(flags: RunFlags, prompt_of: Callable[[RunFlags], str]) -> int:
+    """Run one agent, print its answer, and return the exit code.
+
+    Args:
+        flags: The flags.
+        prompt_of: Returns the first prompt, or raises `UsageError`; called when the flags and the model can be used.
+    """
     flags, earlier = as_before(with_last(flags))
     is_skipped = read_switch(os.environ, SKIP_VARIABLE)
     if is_skipped:
@@ -122,7 +132,7 @@ def run_command(
         if flags.recorded is None
         else with_events(read_recorded(flags))
     )
-    options = attrs.evolve(options, prompt=_prompt_of(flags, prompt))
+    options = attrs.evolve(options, prompt=prompt_of(flags))
     options.open_with.update(
         model=model,
         session_id=flags.session_id,

@@ -313,13 +313,17 @@ def _check_session(flags: RunFlags, keeping_nothing: str) -> None:
 _FOLDERS: Final = frozenset(("cwd", "add_dir", "plugin_dir"))
 _OF_FILES: Final = {"settings": "--settings", "agents": "--agents", "json_schema": "--json-schema"}
 _OF_THE_RUN: Final = frozenset(
-    ("model", "max_budget_usd", "record", "recorded", "runs", "session_id", "resume", "continue_")
+    ("model", "max_budget_usd", "record", "recorded", "runs", "session_id", "resume", "continue_", "page", "port")
 )
 """Flags that say nothing about what a re-run does."""
+_PASSED_ON: Final = frozenset(("env", "headers"))
+"""Keys of servers and hooks whose values are often secrets. A re-run starts neither, so it needs none of them."""
 
 
 def invocation_of(flags: RunFlags, prompt: str, ceiling_s: float) -> str:
     """Return the arguments of a run as text, for its record; what flags read from files is in it.
+
+    Variables and headers of servers and hooks are there without their values.
 
     Args:
         flags: The flags.
@@ -335,11 +339,26 @@ def invocation_of(flags: RunFlags, prompt: str, ceiling_s: float) -> str:
             folders = value if isinstance(value, list) else [value]
             value = [str(folder.absolute()) for folder in folders]
         elif field.name in _OF_FILES:
-            value = json.dumps(read_object(_OF_FILES[field.name], value))
+            value = json.dumps(_without_values(read_object(_OF_FILES[field.name], value)))
         elif field.name == "mcp_config":
-            value = [json.dumps(read_object("--mcp-config", config)) for config in value]
+            value = [json.dumps(_without_values(read_object("--mcp-config", config))) for config in value]
         values[field.name] = value
     return json.dumps({"run": values, "prompt": prompt, "ceiling_s": ceiling_s})
+
+
+def _without_values(given: Any) -> Any:
+    """Return a JSON value with stars in place of the values that servers and hooks are given; references to variables stay."""
+    if isinstance(given, list):
+        return [_without_values(item) for item in given]
+    if not isinstance(given, dict):
+        return given
+    is_entry = "command" in given or "url" in given
+    return {
+        name: {key: text if "${" in str(text) else "***" for key, text in item.items()}
+        if is_entry and name in _PASSED_ON and isinstance(item, dict)
+        else _without_values(item)
+        for name, item in given.items()
+    }
 
 
 def read_invocation(text: str, name: str) -> tuple[RunFlags, str, float]:

@@ -262,7 +262,7 @@ class EffectReplay:
             owners = [owner for kind, owner, name in self._left if (kind, name) == (of, key)]
             cause = "ids" if owners and agent not in owners else MISSED.get(of, "not recorded")
             detail = (
-                f"the record has it for {owners[0]}: ids are drawn otherwise"
+                f"the record has it for {owners[0]}: ids are drawn in another order"
                 if cause == "ids"
                 else "the record has no result for it, and nothing is run in a re-run"
             )

@@ -80,7 +80,7 @@ def plain_clock(clock: Clock) -> Clock:
 
 @final
 class _Streams:
-    """Streams of random bits by owner, all from one seed. What is kept of a stream is its position: each call has one."""
+    """Streams of random bits by owner, all from one seed. Each keeps only its position, because every call has one."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
@@ -135,6 +136,7 @@ class _Rerunner:
         self._recorded = recorded
         self._runs = runs
         self._cwd = cwd
+        self._mask: Callable[[Any], Any] = lambda values: values
         self._folders = FolderMap(
             [
                 (recorded.run_folder, str(self._runs / recorded.name)),
@@ -199,19 +201,23 @@ class _Rerunner:
 
     @property
     def changed_requests(self) -> Mapping[tuple[str, int], Mapping[str, Any]]:
-        """The requests of today that differ from recorded ones, by the agent and its number of the request."""
-        return {place: asked for place, (_, asked) in self._model.changed.items()}
+        """The requests of today that differ from recorded ones, by the agent and its number of the request; secrets are masked."""
+        return {place: self._mask(asked) for place, (_, asked) in self._model.changed.items()}
 
     @property
     def changed_inputs(self) -> Sequence[tuple[RecordedEffect, Mapping[str, Any]]]:
-        """The results on record whose inputs differ, with these inputs."""
-        return [(effect, difference.now) for effect, difference in self._effects.changed]
+        """The results on record whose inputs differ, with these inputs; secrets in them are masked."""
+        return [(effect, self._mask(difference.now)) for effect, difference in self._effects.changed]
 
     def _first_change(self) -> Difference | None:
-        """Return the first difference that the re-run went on from."""
-        for mismatch, asked in self._model.changed.values():
-            return with_cause(difference_of(mismatch), asked)
-        return next((difference for _, difference in self._effects.changed), None)
+        """Return the difference that the re-run went on from whose answer or result comes first in the record; None if there is none."""
+        places = {(exchange.agent, exchange.number): exchange.at for exchange in self._recorded.model.exchanges}
+        found = [(effect.at, difference) for effect, difference in self._effects.changed]
+        request = min(self._model.changed, key=places.__getitem__, default=None)
+        if request is not None:
+            mismatch, asked = self._model.changed[request]
+            found.append((places[request], with_cause(difference_of(mismatch), asked)))
+        return min(found, key=itemgetter(0), default=(0, None))[1]
 
     def _ports(self) -> Ports:
         return Ports(
@@ -229,7 +235,11 @@ class _Rerunner:
             surroundings=head.surroundings,
             make_mailbox=partial(OrderedMailbox, order=self._order),
             follow=self._order.follow,
+            note_mask=self._note_mask,
         )
+
+    def _note_mask(self, mask: Callable[[Any], Any]) -> None:
+        self._mask = mask
 
     def _differs(self, mismatch: ReplayMismatch, asked: Mapping[str, Any]) -> bool:
         """Note a difference; return True if a request is none, because the record ends before it."""

@@ -33,7 +33,7 @@ def report_of(rerun: Rerun) -> str:
     """Return a report as text; every line about a value says which side it is: recorded, or now."""
     if rerun.difference is not None:
         more = [f"  and {counted(rerun.changes - 1, 'difference')} behind it"] if rerun.changes > 1 else []
-        done = ["updated: the record has what is asked for today"] if rerun.is_updated else []
+        done = ["updated: the record has the requests and inputs of today"] if rerun.is_updated else []
         return "\n".join([block_of(rerun.difference), *more, *done])
     end = "; the recorded run was killed, and this one ends where its record does" if rerun.was_cut else ""
     compared = f"{counted(rerun.requests, 'request')} and {counted(rerun.results, 'result')} compared"

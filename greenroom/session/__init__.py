@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from greenroom.session.parts._session_inbox import Interrupted
     from greenroom.session.parts._session_status import AgentStatus, TaskStatus
     from greenroom.session.peers._peer_sessions import SessionMessageError
-    from greenroom.session.record._branch_start import BRANCH_FILE, BranchFiles, BranchStart, load_changed
+    from greenroom.session.record._branch_start import BRANCH_FILE, BranchFiles, BranchStart, load_changed, read_branch
     from greenroom.session.record._file_rewind import rewind_run
     from greenroom.session.record._inbox_record import check_run
     from greenroom.session.record._resume import Fork, find_session, read_beginning
@@ -78,7 +78,13 @@ else:
             "greenroom.session.parts._session_inbox": ("Interrupted",),
             "greenroom.session.parts._session_status": ("AgentStatus", "TaskStatus"),
             "greenroom.session.peers._peer_sessions": ("SessionMessageError",),
-            "greenroom.session.record._branch_start": ("BRANCH_FILE", "BranchFiles", "BranchStart", "load_changed"),
+            "greenroom.session.record._branch_start": (
+                "BRANCH_FILE",
+                "BranchFiles",
+                "BranchStart",
+                "load_changed",
+                "read_branch",
+            ),
             "greenroom.session.record._file_rewind": ("rewind_run",),
             "greenroom.session.record._inbox_record": ("check_run",),
             "greenroom.session.record._resume": ("Fork", "find_session", "read_beginning"),
@@ -151,6 +157,7 @@ __all__ = [
     "make_data_folders",
     "open_session",
     "read_beginning",
+    "read_branch",
     "rewind_run",
     "sweep_runs",
 ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from greenroom.cli._branch_command import BranchFlags, branch_off
+from greenroom.cli._rerun_command import rerun_command
 from greenroom.core import UsageError
 from greenroom.session import EVENTS
 from greenroom.trace import JOURNAL, read_journal
@@ -16,6 +18,14 @@ from tests.branches.recorded_runs import Watched, record_one
 def test_flags_of_a_branch_need_an_event() -> None:
     with pytest.raises(UsageError, match="--change needs --from"):
         BranchFlags(change=["system:main=x.md"]).check()
+    with pytest.raises(UsageError, match="--max-budget-usd needs --from"):
+        BranchFlags(max_budget_usd=0.0).check()
+
+
+@pytest.mark.parametrize("more", [{"update": True}, {"at_difference": "go-on"}])
+def test_a_branch_takes_no_flags_of_a_comparison(more: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="leave out --update and --at-difference"):
+        rerun_command(flags=BranchFlags(from_=3), **more)
 
 
 @pytest.mark.parametrize(
@@ -33,3 +43,15 @@ def test_an_event_between_turns_is_refused_with_one_that_will_do(tmp_path: Path)
 
     with pytest.raises(UsageError, match="with nothing to answer; the nearest before it is"):
         branch_off(run, run.parent, BranchFlags(from_=last), is_json=False)
+
+
+def test_a_branch_without_a_model_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would be the last run, and the next try would branch off from it."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    run = record_one(tmp_path, Watched(), "Look.")
+    began = [entry.seq for entry in read_journal(run / JOURNAL, EVENTS).entries if entry.kind == "model.begin"]
+
+    with pytest.raises(UsageError, match="ANTHROPIC_API_KEY"):
+        branch_off(run, run.parent, BranchFlags(from_=began[1], model="claude-sonnet-4-5"), is_json=False)
+
+    assert [path for path in run.parent.iterdir() if path.is_dir()] == [run]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,34 @@ def test_calls_that_may_change_files_are_refused_unless_told(run: Path, files: s
 
     assert touched == expected
     assert ("must not change files" in texts_of(again.asked[-1])) == (files == "refuse")
+
+
+@pytest.mark.promise("W-change")
+def test_a_branch_of_a_branch_keeps_its_changes(run: Path) -> None:
+    """Each of them holds until it is changed once more."""
+    changes = {"system:main": "Be brief.", "settings": json.dumps({"permissions": {"deny": ["Glob"]}})}
+    first = branch(run, last_call(run), changes=changes, ports=PORTS)
+    go(first)
+
+    kept = go(branch(first.folder, first.stands[0].place, ports=PORTS))
+    replaced = go(branch(first.folder, first.stands[0].place, changes={"definition:main": DEFINITION}, ports=PORTS))
+
+    assert "Be brief." in kept.asked[0].system
+    assert "Glob" not in [schema.name for schema in kept.asked[0].tools]
+    assert "Answer in one word." in replaced.asked[0].system
+    assert "Be brief." not in replaced.asked[0].system
+
+
+@pytest.mark.parametrize("name", ["../main.jsonl", "/main.jsonl", "main\0.jsonl"])
+def test_a_journal_that_names_a_file_elsewhere_is_refused(run: Path, tmp_path: Path, name: str) -> None:
+    """Else a run of somebody else's could have files outside of its folder replaced."""
+    copy = tmp_path / run.name
+    shutil.copytree(run, copy)
+    (tmp_path / run.name / "main.jsonl").write_bytes((run / "transcripts" / "main.jsonl").read_bytes())
+    journal = copy / JOURNAL
+    journal.write_text(journal.read_text().replace('"main.jsonl"', json.dumps(name)))
+
+    with pytest.raises(UsageError, match="which it cannot be"):
+        branch(copy, last_call(run), ports=PORTS)
+
+    assert [*tmp_path.iterdir()] == [copy]

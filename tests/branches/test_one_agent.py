@@ -1,4 +1,4 @@
-"""A run of one agent, gone on with from one of its events."""
+"""A run of one agent, continued from one of its events."""
 
 from __future__ import annotations
 

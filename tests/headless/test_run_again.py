@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import pytest
 
 from greenroom.cli import main
+from greenroom.cli._run_flags import AS_BY_DEFAULT, invocation_of, read_invocation
 from greenroom.models import Call, WrittenAnswer
 from greenroom.testing import ReceivedRequest
 from greenroom.testing._messages_script import ReplyLike
@@ -43,6 +45,24 @@ def again(
 def recorded(place: Place, script: Sequence[ReplyLike], *arguments: str, stdin: str = "") -> None:
     done, _ = place.run(list(script), "--record", *arguments, stdin=stdin)
     assert done.code == 0, done.err
+
+
+def test_arguments_on_record_hold_no_values_for_servers_and_hooks() -> None:
+    """A record is kept beside tests; nothing is started in a re-run, so it needs no token."""
+    servers = {"mcpServers": {"a": {"url": "https://a", "headers": {"Authorization": "Bearer planted"}}}}
+    hook = {"type": "command", "command": "true", "env": {"TOKEN": "planted", "REFERENCE": "${TOKEN}"}}
+    given = {"hooks": {"Stop": [{"hooks": [hook]}]}, "env": {"MODE": "quick"}}
+    flags = attrs.evolve(
+        AS_BY_DEFAULT, mcp_config=[json.dumps(servers)], settings=json.dumps(given), page=True, port=8_000
+    )
+
+    text = invocation_of(flags, "Begin.", 1.0)
+    again, prompt, _ = read_invocation(text, "a run")
+
+    assert "planted" not in text
+    assert "${TOKEN}" in text
+    assert json.loads(again.settings or "")["env"] == {"MODE": "quick"}
+    assert (prompt, again.page, again.port) == ("Begin.", False, None)
 
 
 BASH = Call("Bash", {"command": "echo one > made.txt; cat made.txt"}, id="toolu_b")

@@ -1,7 +1,8 @@
-"""A re-run that goes on behind a difference, and a record that takes the requests of today."""
+"""Re-runs that continue after a difference, and records that take the requests of today."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,16 @@ pytestmark = pytest.mark.promise("RR-9")
 
 MAIN = AgentDefinition(name="main", system_prompt="You look things up.")
 OTHER = attrs.evolve(MAIN, system_prompt="You translate.")
+KEY = "planted-4711-key"
 FILES = ("effects.jsonl", "model.jsonl")
 
 
 def look(request: ModelRequest) -> AnswerLike:
     return Call("Glob", {"pattern": "*"}) if len(request.messages) == 1 else "There is one."
+
+
+def look_for_key(request: ModelRequest) -> AnswerLike:
+    return Call("Glob", {"pattern": KEY}) if len(request.messages) == 1 else "There is none."
 
 
 @pytest.fixture
@@ -44,6 +50,22 @@ def test_a_rerun_that_goes_on_tells_the_first_difference_and_counts_the_others(
     assert (found.changes, found.results, found.is_complete) == (2, 1, True)
     assert print_rerun(found, is_json=False) == 1
     assert "  and 1 difference behind it" in capsys.readouterr().out
+
+
+def test_an_input_that_differs_before_a_request_is_the_first_difference(run: Path) -> None:
+    path = run / "effects.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line]
+    for line in lines:
+        if line.get("of") == "tool":
+            line["asked"]["input"]["pattern"] = "*.md"
+            line["got"]["text"] = "other.md"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    found = again(run, main=MAIN, at_difference="go-on")
+
+    assert found.difference is not None
+    assert found.difference.where == "input"
+    assert found.changes == 2
 
 
 def test_an_updated_record_is_equal_to_the_code_of_today(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,6 +91,20 @@ def test_an_input_of_a_call_is_updated(run: Path) -> None:
 
     assert effects.read_text() == content
     assert again(run, main=MAIN).is_equal
+
+
+def test_secrets_of_today_are_masked_in_an_updated_record(tmp_path: Path) -> None:
+    """The record may be kept beside tests: what the requests and inputs of today hold is masked as in a recording."""
+    run = record_agent(tmp_path, PlaybookModel({"main": look_for_key}), main=MAIN)
+    effects = run / "effects.jsonl"
+    effects.write_text(effects.read_text().replace(KEY, "*.md"))
+
+    found = again(run, f"Use {KEY[::-1]}.", main=MAIN, update=True, secrets=(KEY, KEY[::-1]))
+
+    assert found.is_updated
+    assert KEY not in effects.read_text()
+    assert "*" * len(KEY) in effects.read_text()
+    assert KEY[::-1] not in (run / "model.jsonl").read_text()
 
 
 def test_a_record_is_not_updated_where_more_differs_than_requests(run: Path) -> None:

@@ -66,6 +66,7 @@ def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
     replay = plan.spec.host.replay
     if replay is not None:
         journal.recorder.listen(replay.follow)
+        replay.note_mask(plan.secrets.mask_value)
         owned = _owned(ports, replay.seed, replay.effects)
         return RunEffects(port=replay.effects, ports=owned, make_mailbox=replay.make_mailbox)
     if recorded_part(plan.settings.scalars) != "effects":

@@ -33,6 +33,8 @@ class RunReplay:
     make_mailbox: Callable[..., Mailbox[Any]]
     follow: Callable[[Record], None]
     """Takes each event of the re-run."""
+    note_mask: Callable[[Callable[[Any], Any]], object]
+    """Takes the function that masks the secrets of the re-run in JSON values."""
 
     @property
     def git(self) -> str:

@@ -19,7 +19,7 @@ from greenroom.core import JournalError, UsageError
 from greenroom.trace import JOURNAL, read_end
 
 BRANCH_FILE: Final = "branch.json"
-"""The file of a run folder that says what a branch was made with."""
+"""The file of a run folder that holds the origin and the changes of a branch."""
 BranchFiles: TypeAlias = Literal["refuse", "here"]
 """What becomes of calls that change files or run commands: they are refused, or work on the files as they are now."""
 _REFUSAL: Final = (
@@ -72,10 +72,10 @@ class BranchStart:
 
 
 def read_branch(run_folder: Path) -> BranchStart | None:
-    """Return what a branch was made with; None for a run that is none.
+    """Return the origin and the changes of a branch; None for a run that is not a branch.
 
     Raises:
-        UsageError: Its file cannot be read, or says something else.
+        UsageError: Its file cannot be read, or is malformed.
     """
     path = run_folder / BRANCH_FILE
     try:
