@@ -70,6 +70,9 @@ def _new_folder(failures: Path, name: str) -> Path:
 
 
 def _remove_oldest(failures: Path) -> None:
-    kept = sorted(failures.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
-    for folder in kept[:-MAX_KEPT]:
+    kept: list[tuple[int, Path]] = []
+    for folder in failures.iterdir():
+        with suppress(FileNotFoundError):  # another process of the same tests has just removed it
+            kept.append((folder.stat().st_mtime_ns, folder))
+    for _, folder in sorted(kept)[:-MAX_KEPT]:
         shutil.rmtree(folder, ignore_errors=True)

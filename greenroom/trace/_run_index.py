@@ -204,7 +204,7 @@ class RunIndex:
 
     def positions_of(self, kinds: Collection[str], count: int) -> list[int]:
         """Return the positions of the events of some kinds among the first `count`. It may run in a thread while the index grows."""
-        wanted = {number for name, number in self._number_of.items() if name in kinds}
+        wanted = {self._number_of[kind] for kind in kinds if kind in self._number_of}
         return [position for position, kind in enumerate(self._kinds[:count]) if kind in wanted]
 
     def find_words(self, words: Sequence[str], *, most: int) -> list[int]:

@@ -17,6 +17,7 @@ from greenroom.gateway.record import EVENTS
 from greenroom.replay import ExportFormat
 from greenroom.replay._run_export import export_run
 from greenroom.trace import RunIndex
+from greenroom.trace.exports import Content, Redaction
 from greenroom.web import write_run_file
 from tests.replay.planted_words import NEEDLE, SECRETS, run_of, with_text
 from tests.web.recorded_run import RECORDED
@@ -177,3 +178,10 @@ def test_a_run_that_vanishes_meanwhile_is_exported_as_far_as_it_was_read(
     monkeypatch.setattr(RunIndex, "grow", grow_and_vanish)
 
     assert len(export(journal, wanted, "none")) == len(whole)
+
+
+def test_a_name_with_the_form_of_a_key_inside_a_word_is_kept() -> None:
+    redaction = Redaction(Content.SHORT, {}, content_fields=lambda _: frozenset(), is_label=lambda _: True)
+    name = "/team/task-review-the-long-report-of-today"
+    assert redaction.labels(name) == name
+    assert redaction.labels("sk-" + "a1B2" * 6) == "*" * 27

@@ -76,6 +76,11 @@ class TcpAddress:
     port: int
     has_tls: bool
 
+    @property
+    def authority(self) -> str:
+        """Host and port as a URL has them; an IPv6 address stands in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
 
 Address: TypeAlias = UnixAddress | TcpAddress
 
@@ -94,7 +99,7 @@ def read_address(text: str) -> Address:
         parts = urlsplit(text)
         if parts.hostname and parts.port and not (parts.path.strip("/") or parts.query):
             if parts.scheme == "http" and not _is_loopback(parts.hostname):
-                raise UsageError(f"{text!r} is another machine: use https; a link to it must be encrypted")
+                raise UsageError(f"http reaches 127.0.0.1 and [::1] only: use https for another machine, got {text!r}")
             if parts.scheme in ("http", "https"):
                 return TcpAddress(parts.hostname, parts.port, parts.scheme == "https")
     except ValueError:
@@ -167,7 +172,7 @@ async def dialled(node: str, address: Address, *, tls: ssl.SSLContext | None = N
     except (OSError, ssl.SSLError, trio.BrokenResourceError, trio.TooSlowError) as error:
         raise Unreachable(node, where, _why(error)) from error
     try:
-        host = "localhost" if isinstance(address, UnixAddress) else f"{address.host}:{address.port}"
+        host = "localhost" if isinstance(address, UnixAddress) else address.authority
         async with open_bare_nursery() as nursery:
             try:
                 try:
@@ -229,7 +234,7 @@ def _why(error: Exception) -> str:
 def _shown(address: Address) -> str:
     if isinstance(address, UnixAddress):
         return f"unix:{address.path}"
-    return f"{'https' if address.has_tls else 'http'}://{address.host}:{address.port}"
+    return f"{'https' if address.has_tls else 'http'}://{address.authority}"
 
 
 async def greet(connection: LinkConnection, ours: Hello, token: bytes, *, node: str, address: Address) -> Hello:

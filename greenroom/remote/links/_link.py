@@ -37,6 +37,7 @@ ACKNOWLEDGE_S: Final = 0.02
 SILENT_TICKS: Final = 3
 """Ticks of silence that end a connection."""
 _NORMAL: Final = 1000
+_LOST: Final = "the link is lost"
 
 
 class LinkConnection(Protocol):
@@ -192,8 +193,9 @@ class Link:
         self._step(LinkEdge.DIAL)
 
     def note_failure(self, why: str) -> None:
-        """Note that dialling failed."""
-        self._step(LinkEdge.BREAK, why)
+        """Note that dialling failed. No effect if the link was lost meanwhile, or its connection has ended already."""
+        if self.state is LinkState.CONNECTING:
+            self._step(LinkEdge.BREAK, why)
 
     async def carry(
         self, connection: LinkConnection, *, got: tuple[int, int], tick_s: float, max_message: int = MAX_MESSAGE
@@ -206,24 +208,32 @@ class Link:
             tick_s: Time after which the other side says something.
             max_message: Largest message that the other side takes.
         """
+        if self.is_lost:
+            await connection.close(_NORMAL, _LOST)
+            return _LOST
         if self._connection is not None:
             self._connection.cancel("a newer connection carries the link")
         self._wire.max_message = min(MAX_MESSAGE, max_message)
         self._wire.resume(got)
+        self._calls.note_room()
         self._connections += 1
         self._forget_loss()
         self._step(LinkEdge.CONNECT)
-        why = "the connection was replaced"
-        with trio.CancelScope() as scope:
-            self._connection = scope
-            why = await self._carried(connection, tick_s)
-        if scope.cancelled_caught:
-            with trio.CancelScope(shield=True), trio.move_on_after(1):
-                await connection.close(REPLACED if self.state is LinkState.UP else _NORMAL, why)
-        if self._connection is scope:
-            self._connection = None
-            if not self.is_lost:
-                self._break(why)
+        why = "the connection failed"
+        self._connection = scope = trio.CancelScope()
+        try:
+            with scope:
+                why = await self._carried(connection, tick_s)
+            if scope.cancelled_caught:
+                is_up = self.state is LinkState.UP
+                code, why = (REPLACED, "the connection was replaced") if is_up else (_NORMAL, _LOST)
+                with trio.CancelScope(shield=True), trio.move_on_after(1):
+                    await connection.close(code, why)
+        finally:  # after a cancel or an error too: a link without a connection must not stay up
+            if self._connection is scope:
+                self._connection = None
+                if not self.is_lost:
+                    self._break(why)
         return why
 
     async def _carried(self, connection: LinkConnection, tick_s: float) -> str:
@@ -252,6 +262,7 @@ class Link:
                 return f"nothing was heard for {silence_s:g} s"
             self._received_bytes += len(message)
             self._wire.receive(message, self._deliver)
+            self._calls.note_room()
             self._news.set()
 
     def _deliver(self, number: int, frame: LinkFrame) -> None:

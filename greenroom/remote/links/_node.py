@@ -118,7 +118,7 @@ class LinkNode:
         self._peers = dict(peers)
         self._pace = pace
         self._links: dict[tuple[str, str], Link] = {}
-        self._dials = trio.Lock()
+        self._dials = {node: trio.Lock() for node in peers}
         self.addresses: tuple[str, ...] = ()
         """Where it listens."""
 
@@ -147,7 +147,7 @@ class LinkNode:
         if peer is None:
             known = ", ".join(sorted(self._peers)) or "none"
             raise UsageError(f"no node {node!r} is known; known: {known}")
-        async with self._dials:
+        async with self._dials[node]:
             for link in self._links.values():
                 if link.node == node:
                     return link
@@ -186,11 +186,14 @@ class LinkNode:
                         link.lose(f"node {link.node!r} has started anew")
                         return
                     link.boot = theirs.boot
-                    delay_s = 0.0
+                    received_bytes = link.statistics().received_bytes
                     await self._carried(link, connection, theirs)
-                    continue
+                if link.statistics().received_bytes > received_bytes:
+                    delay_s = 0.0
+                    continue  # one that brought nothing is as bad as none
             except (Unreachable, ConnectionEnded, OSError) as error:
-                errors.append(error)
+                if is_new:
+                    errors.append(error)
                 if is_new or (isinstance(error, Unreachable) and error.is_final):
                     link.lose(str(error))
                     return

@@ -22,6 +22,7 @@ from greenroom.remote.links._link_states import RemoteMessageDied
 from greenroom.remote.links._served_actors import MAX_OPEN_CALLS
 from greenroom.remote.wire import (
     AbortedFrame,
+    AbortFrame,
     AnswerFrame,
     AskFrame,
     CancelFrame,
@@ -88,7 +89,6 @@ class RemoteTarget:
     path: str
     places: int
     """Messages that it has room for."""
-    room: trio.Event | None = None
 
 
 @final
@@ -100,6 +100,15 @@ class _OpenCall:
     channel: ChannelName
     number: int
     """Number of its frame on that channel."""
+    answer: type[LinkFrame]
+    """The kind of frame that answers it; no other one does."""
+
+
+_ANSWERS: Final[Mapping[type[LinkFrame], type[LinkFrame]]] = {
+    AskFrame: AnswerFrame,
+    FindFrame: FoundFrame,
+    AbortFrame: AbortedFrame,
+}
 
 
 @final
@@ -132,6 +141,7 @@ class RemoteCalls:
         self._wire = wire
         self._after = after
         self._last = 0
+        self._room = trio.lowlevel.ParkingLot()
         self._calls: dict[int, _OpenCall] = {}
         self._watches: dict[int, RemoteSubscription] = {}
         self._targets: dict[int, RemoteTarget] = {}
@@ -176,7 +186,7 @@ class RemoteCalls:
         if sent is None:
             raise Undelivered(self.node, Delivery.FULL.value)
         slot = ReplySlot()
-        self._calls[number] = _OpenCall(slot, frame.channel, sent)
+        self._calls[number] = _OpenCall(slot, frame.channel, sent, _ANSWERS[type(frame)])
         forget = self._after(timeout_s, functools.partial(slot.fail, on_timeout))
         try:
             return await slot.wait()
@@ -196,6 +206,17 @@ class RemoteCalls:
         )
         return None if found.to == 0 else self._targets[found.to]
 
+    async def wait_room(self, target: RemoteTarget) -> None:
+        """Wait until an actor and the window have room for a message, or the link is lost."""
+        while not self.is_lost and (target.places <= 0 or self._wire.is_full):
+            await self._room.park()
+        await trio.lowlevel.checkpoint()
+
+    def note_room(self) -> None:
+        """Wake those who wait for room, if the window has some."""
+        if self._room and not self._wire.is_full:
+            self._room.unpark_all()
+
     def watch(self, target: RemoteTarget, callback: Callable[[Down], object]) -> RemoteSubscription:
         """Call a function once when an actor has ended, or the link is lost."""
         number = self.new_number()
@@ -214,29 +235,30 @@ class RemoteCalls:
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
-    def _settle(self, number: int, value: Any, error: Exception | None = None) -> None:
-        call = self._calls.pop(number, None)
-        if call is not None:
+    def _settle(self, kind: type[LinkFrame], number: int, value: Any, error: Exception | None = None) -> None:
+        call = self._calls.get(number)
+        if call is not None and call.answer is kind:
+            del self._calls[number]
             _ = call.slot.answer(value) if error is None else call.slot.fail(error)
 
     def _answered(self, _: int, frame: AnswerFrame) -> None:
         if frame.error:
-            self._settle(frame.ask, None, RemoteError(self.node, frame.error[:200], frame.why))
+            self._settle(AnswerFrame, frame.ask, None, RemoteError(self.node, frame.error[:200], frame.why))
             return
         try:
-            self._settle(frame.ask, self.codec.read(frame.value))
+            self._settle(AnswerFrame, frame.ask, self.codec.read(frame.value))
         except UnreadableValue as error:
-            self._settle(frame.ask, None, RemoteError(self.node, "UnreadableValue", str(error)))
+            self._settle(AnswerFrame, frame.ask, None, RemoteError(self.node, "UnreadableValue", str(error)))
 
     def _aborted(self, _: int, frame: AbortedFrame) -> None:
         known = {status.value: status for status in AbortStatus}
-        self._settle(frame.abort, known.get(frame.status, AbortStatus.IDLE))
+        self._settle(AbortedFrame, frame.abort, known.get(frame.status, AbortStatus.IDLE))
 
     def _found(self, _: int, frame: FoundFrame) -> None:
         if frame.to:
             target = self._targets.setdefault(frame.to, RemoteTarget(frame.to, frame.path, 0))
-            self._give(target, frame.places)
-        self._settle(frame.find, frame)
+            target.places += frame.places
+        self._settle(FoundFrame, frame.find, frame)
 
     def _down(self, _: int, frame: DownFrame) -> None:
         subscription = self._watches.pop(frame.watch, None)
@@ -258,14 +280,7 @@ class RemoteCalls:
     def _credit(self, _: int, frame: CreditFrame) -> None:
         target = self._targets.get(frame.to)
         if target is not None:
-            self._give(target, frame.places)
-
-    @staticmethod
-    def _give(target: RemoteTarget, places: int) -> None:
-        target.places += places
-        if target.room is not None and places:
-            target.room.set()
-            target.room = None
+            target.places += frame.places
 
     def _refused(self, _: int, frame: RefusedFrame) -> None:
         target = self._targets.get(frame.to)
@@ -291,8 +306,7 @@ class RemoteCalls:
         watches, self._watches = self._watches, {}
         for subscription in watches.values():
             subscription.settle(self._lost_down(subscription.path))
-        for target in self._targets.values():
-            self._give(target, 1)  # those who wait for room see that it is lost
+        self._room.unpark_all()
 
     def _lost_down(self, path: str) -> Down:
         node = self.node

@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar, final
 
-import trio
-
 from greenroom.actors import AbortStatus, Down
 from greenroom.actors._ref import AcceptedRequest
 from greenroom.core import AskTimedOut, UsageError
@@ -85,12 +83,8 @@ class RemoteRef(Generic[M]):
         return Delivery.ACCEPTED
 
     async def wait_room(self) -> None:
-        """Wait until the mailbox over there has a place for a message; return at once if the link is lost."""
-        while self._target.places <= 0 and not self._calls.is_lost:
-            if self._target.room is None:
-                self._target.room = trio.Event()
-            await self._target.room.wait()
-        await trio.lowlevel.checkpoint()
+        """Wait until the mailbox over there and the link have a place for a message; return at once if the link is lost."""
+        await self._calls.wait_room(self._target)
 
     async def ask(
         self,

@@ -16,7 +16,7 @@ import attrs
 import trio
 
 from greenroom.actors import AbortResult, Down, Ref, Subscription
-from greenroom.core import AskTimedOut, Closed, UsageError
+from greenroom.core import Closed, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.remote.wire import (
     AbortedFrame,
@@ -47,7 +47,13 @@ _RETURNED_AT: Final = 64
 MAX_OPEN_CALLS: Final = 4_096
 """Asks, watches, searches and aborts of one link that may be open; as many of each from the other side."""
 _MAX_WHY: Final = 10_000
+_TOO_LATE: Final = "no time was left"
 _LANES: Final[Mapping[str, Lane]] = {lane.value: lane for lane in Lane}
+
+
+def _sendable(text: str) -> str:
+    """Return a text as a frame can hold it: truncated, and without lone surrogates, as those of a file's name."""
+    return text[:_MAX_WHY].encode(errors="replace").decode()
 
 
 @final
@@ -176,6 +182,11 @@ class ServedActors:
             return
         mailbox = target.ref.cell.mailbox
         if target.waiting and lane is not Lane.NOW:
+            if (
+                len(target.waiting) >= PLACES
+            ):  # more than it has places: only a peer that does not count them sends that
+                self._send(RefusedFrame(tell=number, to=frame.to, why="no_actor"))
+                return
             target.waiting.append((number, lane, frame.size, message))
             return
         delivery = self._put(mailbox.put_nowait, message, lane, frame.size)
@@ -227,6 +238,9 @@ class ServedActors:
         if target is None or lane is None or frame.ask in self._asks:
             self._send(AnswerFrame(ask=frame.ask, error="ActorEnded", why="no such actor"))
             return
+        if not frame.left_s:
+            self._send(AnswerFrame(ask=frame.ask, error="AskTimedOut", why=_TOO_LATE))
+            return
         try:
             request = self._codec.read(frame.value)
         except UnreadableValue as error:
@@ -241,22 +255,27 @@ class ServedActors:
             kind = "Undelivered" if delivery is Delivery.FULL else "ActorEnded"
             self._send(AnswerFrame(ask=frame.ask, error=kind, why=delivery.value))
             return
-        expire = functools.partial(slot.fail, AskTimedOut(cell.id, frame.left_s, path=cell.path))
-        served = _ServedAsk(target, slot, cell.mailbox.newest(lane), frame.cascade, self._after(frame.left_s, expire))
+        expire = self._after(frame.left_s, functools.partial(self._expire, frame.ask))
+        served = _ServedAsk(target, slot, cell.mailbox.newest(lane), frame.cascade, expire)
         self._asks[frame.ask] = served
         slot.callback = functools.partial(self._answer, frame.ask)
+
+    def _expire(self, number: int) -> None:
+        """Withdraw an ask whose time is up, so that it is not run for nobody."""
+        self._take_back(self._asks.pop(number))
+        self._send(AnswerFrame(ask=number, error="AskTimedOut", why=_TOO_LATE))
 
     def _answer(self, number: int) -> None:
         served = self._asks.pop(number)
         served.forget()
         value, failure = served.slot.value, served.slot.error
         if failure is not None:
-            self._send(AnswerFrame(ask=number, error=type(failure).__name__, why=str(failure)[:_MAX_WHY]))
+            self._send(AnswerFrame(ask=number, error=type(failure).__name__, why=_sendable(str(failure))))
             return
         try:
             self._send(AnswerFrame(ask=number, value=self._codec.write(value)))
         except UsageError as unsendable:
-            self._send(AnswerFrame(ask=number, error="UsageError", why=str(unsendable)[:_MAX_WHY]))
+            self._send(AnswerFrame(ask=number, error="UsageError", why=_sendable(str(unsendable))))
 
     def _cancel(self, _: int, frame: CancelFrame) -> None:
         served = self._asks.pop(frame.ask, None)
@@ -294,9 +313,9 @@ class ServedActors:
                 watch=number,
                 state=down.state.value,
                 incarnation=down.incarnation,
-                who=down.cause.who if down.cause is not None else "",
-                why=down.cause.why if down.cause is not None else "",
-                error=f"{type(down.error).__name__}: {down.error}"[:_MAX_WHY] if down.error is not None else "",
+                who=_sendable(down.cause.who) if down.cause is not None else "",
+                why=_sendable(down.cause.why) if down.cause is not None else "",
+                error=_sendable(f"{type(down.error).__name__}: {down.error}") if down.error is not None else "",
             )
         )
 
@@ -336,7 +355,7 @@ class ServedActors:
         return (what, number) in self._overtook and self._overtook.pop((what, number)) is None
 
     def lose(self) -> None:
-        """Take back what a lost link has asked for. Messages that were accepted are delivered all the same."""
+        """Withdraw the asks and watches of a lost link. Messages that wait for a place are dropped with the actor of the link."""
         for served in self._asks.values():
             self._take_back(served)
         for subscription in self._watches.values():

@@ -70,6 +70,17 @@ class MessageCodec:
         Raises:
             UsageError: It holds something that is neither plain nor of a registered class; the text says what.
         """
+        try:
+            return self.write_part(value)
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a field of a registered class does not hold what its annotation says
+            raise UsageError(
+                f"cannot send a {type(value).__name__}: {type(error).__name__}: {str(error)[:200]}"
+            ) from None
+
+    def write_part(self, value: Any) -> Any:
+        """Return a part of a value."""
         kind = type(value)
         if kind in _PLAIN:
             return value
@@ -80,20 +91,20 @@ class MessageCodec:
         if kind is float:
             return _write_float(value)
         if kind is list:
-            return [self.write(each) for each in value]
+            return [self.write_part(each) for each in value]
         if kind is dict:
             return self._write_object(value)
         if kind is bytes:
             return _write_bytes(value)
         if kind is tuple:
-            return {TAG: _TUPLE, "of": [self.write(each) for each in value]}
+            return {TAG: _TUPLE, "of": [self.write_part(each) for each in value]}
         return self.write_object(value)
 
     def _write_object(self, value: dict[Any, Any]) -> dict[str, Any]:
         for key in value:
             if type(key) is not str:
                 raise UsageError(f"cannot send an object with the key {key!r}: keys must be text")
-        written = {key: self.write(each) for key, each in value.items()}
+        written = {key: self.write_part(each) for key, each in value.items()}
         return {TAG: _OBJECT, "of": written} if TAG in value else written
 
     def write_object(self, value: Any) -> dict[str, Any]:
@@ -223,7 +234,7 @@ def _converter(codec: MessageCodec) -> cattrs.Converter:
     converter.register_unstructure_hook(float, _write_float)
     for is_free in (_is_anything, partial(_is_mixed, codec)):
         converter.register_structure_hook_func(is_free, partial(_read_free, codec))
-        converter.register_unstructure_hook_func(is_free, codec.write)
+        converter.register_unstructure_hook_func(is_free, codec.write_part)
     return converter
 
 

@@ -20,7 +20,14 @@ import orjson
 
 from greenroom.core import UsageError
 from greenroom.remote.wire._link_frames import FRAME_OF, FRAMES, ChannelName, LinkFrame
-from greenroom.remote.wire._numbered_channel import MAX_BYTES, MAX_FRAMES, UNREADABLE, NumberedChannel, WireError
+from greenroom.remote.wire._numbered_channel import (
+    BAD_NUMBER,
+    MAX_BYTES,
+    MAX_FRAMES,
+    UNREADABLE,
+    NumberedChannel,
+    WireError,
+)
 
 MAX_MESSAGE: Final = 4 * 1_048_576
 """Default maximum size of a message, in bytes."""
@@ -70,19 +77,25 @@ class LinkWire:
         self.max_message = max_message
         self.control = NumberedChannel(max_frames=max_frames, max_bytes=max_bytes)
         self.data = NumberedChannel(max_frames=max_frames, max_bytes=max_bytes)
+        self.is_full = False
+        """True from a refused `put` until the other side acknowledges data."""
+        self._max_unacknowledged = 4 * max_frames
 
     def put(self, frame: LinkFrame) -> int | None:
         """Keep a frame until the other side has it. Return its number on its channel; None if it is refusable and the window full.
 
         Raises:
-            UsageError: It is too large, or holds what JSON cannot express.
+            UsageError: It is too large or too deeply nested, or holds what JSON cannot express.
         """
         kind = frame.__class__
         channel = self.channel(kind.channel)
         if kind.is_refusable and not channel.has_room():
+            self.is_full = True
             return None
         number = channel.next_number
         fields = [getattr(frame, name) for name in _FIELD_NAMES[kind]]
+        if is_deeper(fields, MAX_DEPTH + 1):
+            raise UsageError(f"a {kind.kind!r} cannot be sent: it is nested deeper than {MAX_DEPTH}")
         try:
             text = orjson.dumps([number, kind.kind, *fields])
         except TypeError as error:
@@ -92,6 +105,7 @@ class LinkWire:
                 f"a {kind.kind!r} of {len(text):,} bytes is too large: a message may have {self.max_message:,} bytes"
             )
         if kind.is_refusable and not channel.has_room(len(text)):
+            self.is_full = True
             return None
         return channel.put(text)
 
@@ -142,7 +156,9 @@ class LinkWire:
             WireError: These numbers cannot be.
         """
         self.control.resume(got[0])
+        waiting = self.data.waiting
         self.data.resume(got[1])
+        self.is_full = self.is_full and self.data.waiting == waiting
 
     def receive(self, message: bytes | str, deliver: _Deliver) -> None:
         """Take a message: acknowledge, and deliver each new frame with its number, control before data.
@@ -160,11 +176,19 @@ class LinkWire:
             got = batch[0] if batch else None
             if type(got) is not int or got < 0:
                 raise WireError(UNREADABLE, f"{name}[0]: an acknowledgement is missing")
-            channel.acknowledge(got)
+            if channel.acknowledge(got) and channel is self.data:
+                self.is_full = False
             for place, each in enumerate(batch[1:], 1):
                 number, frame = _frame_of(each, name, place)
+                self._check_unacknowledged()
                 if channel.take(number):
                     deliver(number, frame)
+
+    def _check_unacknowledged(self) -> None:
+        """Refuse a peer that has others answer it and acknowledges none of the answers."""
+        unacknowledged = max(self.control.waiting, self.data.waiting)
+        if unacknowledged > self._max_unacknowledged:
+            raise WireError(BAD_NUMBER, f"{unacknowledged:,} frames were sent and not acknowledged")
 
     def channel(self, name: ChannelName) -> NumberedChannel:
         """Return a channel."""

@@ -14,7 +14,7 @@ from greenroom.containment import Secrets
 
 SHORT_CHARS: Final = 160
 _FORMS: Final = re.compile(
-    r"sk-(?:ant-)?[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b|xox[abprs]-[A-Za-z0-9-]{20,}"
+    r"\bsk-(?:ant-)?[A-Za-z0-9_-]{20,}|\bgh[pousr]_[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b|\bxox[abprs]-[A-Za-z0-9-]{20,}"
     r"|\bBearer [A-Za-z0-9._~+/-]{20,}=*|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----[\s\S]*?-----END (?:[A-Z]+ )?PRIVATE KEY-----"
 )
 _NAMES: Final = frozenset({"id", "blocked_by", "returned_by"})

@@ -16,7 +16,8 @@ from greenroom.mailbox import Delivery, MailboxPolicy
 from greenroom.remote.links._link_states import LINK_TRANSITIONS, LinkEdge, LinkState, next_link_state
 from greenroom.remote.links._remote_calls import LinkLost, RemoteError
 from greenroom.remote.links._remote_ref import RemoteRef
-from tests.remote.links.linked import PACE, Counter, Fail, Linked, Sum, Wait, linked
+from greenroom.remote.wire import AbortedFrame, FoundFrame, TellFrame
+from tests.remote.links.linked import PACE, Counter, Fail, Linked, Sum, Wait, carriers, linked
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 
@@ -341,3 +342,100 @@ async def test_a_lost_link_has_no_way_back() -> None:
     assert LINK_TRANSITIONS[LinkState.LOST] == {}
     with pytest.raises(gr.InternalError):
         next_link_state(LinkState.LOST, LinkEdge.CONNECT)
+
+
+async def test_a_sender_waits_for_the_link_while_that_is_full() -> None:
+    async with linked() as both:
+        ref, own = await both.publish(Counter)
+        await both.cut()
+        message = "x" * 1_000_000
+        while ref.tell(message) is Delivery.ACCEPTED:
+            pass
+        with trio.move_on_after(5) as limit:
+            await ref.wait_room()
+        assert limit.cancelled_caught, "it has places, and the window has none"
+        await both.connect()
+        with trio.fail_after(1):
+            await ref.wait_room()
+        assert ref.tell(message) is Delivery.ACCEPTED
+        await trio.sleep(1)
+        assert set(own.get_state()["told"]) == {message}
+        await both.cut()
+        while ref.tell(message) is Delivery.ACCEPTED:
+            pass
+        await ref.wait_room()
+        assert ref.tell(message) is Delivery.CLOSED
+
+
+async def test_an_ask_whose_time_is_up_is_not_run_while_the_link_is_broken() -> None:
+    async with linked() as both, trio.open_nursery() as nursery:
+        ref, own = await both.publish(Counter)
+
+        async def ask(seconds: float, timeout_s: float) -> None:
+            with pytest.raises((AskTimedOut, LinkLost)):
+                await ref.ask(Wait(seconds), timeout_s=timeout_s)
+
+        nursery.start_soon(ask, 100, 200)
+        nursery.start_soon(ask, 1, 3)
+        await trio.sleep(1)
+        assert own.cell.mailbox.statistics().next == 1
+        await both.cut()
+        await trio.sleep(5)
+        assert own.cell.mailbox.statistics().next == 0
+        await trio.sleep(PACE.resume_s)
+
+
+async def test_an_error_whose_text_no_frame_can_hold_is_told() -> None:
+    class Odd(Counter):
+        async def on_message(self, message: Any, ctx: gr.Context) -> None:
+            raise OSError("no file \udcff")
+
+    async with linked() as both:
+        ref, _ = await both.publish(Odd, spec=gr.ChildSpec(restart=gr.Restart.TEMPORARY))
+        downs: list[gr.Down] = []
+        ref.watch(downs.append)
+        with pytest.raises(RemoteError, match=r"no file \?"):
+            await ref.ask(Sum())
+        await trio.sleep(1)
+        assert [str(down.error) for down in downs] == ["OSError on node 'there': no file ?"]
+
+
+async def test_an_answer_of_another_kind_settles_nothing() -> None:
+    async with linked() as both, trio.open_nursery() as nursery:
+        ref, _ = await both.publish(Counter)
+        answers = []
+
+        async def ask() -> None:
+            answers.append(await ref.ask(Wait(5)))
+
+        nursery.start_soon(ask)
+        await trio.sleep(1)
+        for number in range(10):
+            both.links[1].put(FoundFrame(find=number, to=0))
+            both.links[1].put(AbortedFrame(abort=number, status="idle"))
+        await trio.sleep(10)
+        assert answers == ["done"]
+
+
+async def test_a_peer_that_sends_more_than_it_has_places_is_refused() -> None:
+    async with linked() as both:
+        _, own = await both.publish(Slow)
+        for number in range(500):
+            both.link.put(TellFrame(to=1, lane="next", value=number))
+        await trio.sleep(1_000)
+        assert own.get_state()["told"] == list(range(len(own.get_state()["told"])))
+        assert len(own.get_state()["told"]) <= 100 + 256 + 1
+        assert set(both.dead()) == {"no_actor"}
+
+
+async def test_a_connection_that_is_cancelled_leaves_no_link_up() -> None:
+    async with linked(is_connected=False) as both:
+        with trio.move_on_after(1):
+            await both.link.carry(carriers()[0], got=(0, 0), tick_s=PACE.tick_s)
+        assert both.link.state is LinkState.BROKEN
+        await trio.sleep(PACE.resume_s + 1)
+        assert both.link.is_lost
+        both.link.note_failure("too late")
+        here, _ = carriers()
+        assert await both.link.carry(here, got=(0, 0), tick_s=PACE.tick_s) == "the link is lost"
+        assert here.closed == (1000, "the link is lost")

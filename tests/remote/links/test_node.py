@@ -18,7 +18,7 @@ from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnec
 import greenroom as gr
 from greenroom.core import Cause, UsageError, open_bare_nursery
 from greenroom.mailbox import Delivery
-from greenroom.remote.links._dialling import Unreachable, read_address
+from greenroom.remote.links._dialling import TcpAddress, Unreachable, read_address
 from greenroom.remote.links._link import LinkPace
 from greenroom.remote.links._link_states import LinkState
 from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
@@ -213,8 +213,8 @@ async def test_a_server_that_takes_no_links_is_named(folder: Path) -> None:
     [
         ("host", "must be unix:/path"),
         ("http://127.0.0.1", "must be unix:/path"),
-        ("http://example.org:80", "is another machine: use https"),
-        ("http://10.0.0.1:80", "is another machine: use https"),
+        ("http://example.org:80", "use https for another machine"),
+        ("http://10.0.0.1:80", "use https for another machine"),
         ("ftp://127.0.0.1:80", "must be unix:/path"),
         ("http://127.0.0.1:99999", "must be unix:/path"),
         ("https://example.org:1/x", "must be unix:/path"),
@@ -224,6 +224,26 @@ async def test_a_server_that_takes_no_links_is_named(folder: Path) -> None:
 async def test_an_address_that_cannot_be_used_says_so(text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         read_address(text)
+
+
+def test_an_address_of_ipv6_stands_in_brackets() -> None:
+    address = read_address("http://[::1]:7000")
+    assert isinstance(address, TcpAddress)
+    assert address.authority == "[::1]:7000"
+
+
+async def test_a_node_that_never_answers_holds_up_no_other_one(folder: Path) -> None:
+    async with open_host(folder / "s"), gr.open_runtime() as runtime, trio.open_nursery() as nursery:
+        silent = await open_unix_listener(folder / "silent", backlog=1)
+        addresses = {"host": f"unix:{folder}/s", "silent": f"unix:{folder}/silent"}
+        peers = {name: LinkPeer(token=TOKEN, address=address) for name, address in addresses.items()}
+        async with open_node(runtime, name="guest", peers=peers) as guest:
+            nursery.start_soon(guest.connect, "silent")
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            with trio.fail_after(3):
+                assert (await guest.connect("host")).state is LinkState.UP
+            nursery.cancel_scope.cancel()
+        await silent.aclose()
 
 
 async def test_a_token_and_a_name_are_checked_at_the_start() -> None:

@@ -111,6 +111,7 @@ def test_what_looks_like_something_else_comes_back_as_it_was(value: object) -> N
         ([2**64], "more than 64 bits"),
         (Parcel(name="", anything=Stranger()), "cannot send a Stranger"),
         (Parcel(name="", what=Stranger()), "cannot send a Stranger"),  # type: ignore[arg-type]
+        (Parcel(name="", raw=5), "cannot send a Parcel: TypeError"),  # type: ignore[arg-type]
     ],
 )
 def test_what_cannot_cross_is_said_to_the_sender(value: object, says: str) -> None:

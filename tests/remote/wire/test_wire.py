@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core import UsageError
-from greenroom.remote.wire._link_frames import FRAME_OF, FRAMES, ChannelName, KillFrame, LinkFrame, TellFrame
+from greenroom.remote.wire._link_frames import (
+    FRAME_OF,
+    FRAMES,
+    ChannelName,
+    KillFrame,
+    LinkFrame,
+    RefusedFrame,
+    TellFrame,
+)
 from greenroom.remote.wire._numbered_channel import BAD_NUMBER, UNREADABLE, NumberedChannel, WireError
 from greenroom.remote.wire._wire import MAX_DEPTH, LinkWire
 
@@ -223,8 +231,9 @@ def test_messages_keep_to_the_limit_of_the_other_side() -> None:
         (tell(2**70), "64-bit"),
         (tell({1, 2}), "cannot be sent"),
         (tell("\ud800"), "cannot be sent"),
+        (tell(orjson.loads("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))), "nested deeper than 64"),
     ],
-    ids=["size", "integer", "set", "surrogate"],
+    ids=["size", "integer", "set", "surrogate", "depth"],
 )
 def test_what_cannot_be_sent_is_refused_before_it_has_a_number(frame: LinkFrame, says: str) -> None:
     wire = LinkWire()
@@ -299,3 +308,26 @@ def test_the_table_of_kinds_is_complete() -> None:
 def test_what_ends_or_withdraws_travels_on_the_control_channel() -> None:
     control = {kind for kind, each in FRAME_OF.items() if each.channel is ChannelName.CONTROL}
     assert control == {"cancel", "abort", "stop", "kill", "credit", "refused", "unwatch"}
+
+
+def test_a_peer_that_acknowledges_no_answers_is_refused() -> None:
+    wire = LinkWire(max_frames=4)
+
+    def refuse(number: int, _: LinkFrame) -> None:
+        wire.put(RefusedFrame(tell=number, to=1, why="no_actor"))
+
+    with pytest.raises(WireError, match="17 frames were sent and not acknowledged") as caught:
+        wire.receive(orjson.dumps([[0], [0, *([each, "tell", 1, "next", 5] for each in range(1, 100))]]), refuse)
+    assert caught.value.code == BAD_NUMBER
+    assert wire.statistics().waiting == 17
+
+
+def test_a_wire_is_full_from_a_refusal_to_an_acknowledgement() -> None:
+    pair = Pair(max_frames=2)
+    for value in range(2):
+        pair.wires[0].put(tell(value))
+    assert not pair.wires[0].is_full
+    assert pair.wires[0].put(tell(2)) is None
+    assert pair.wires[0].is_full
+    pair.settle()
+    assert not pair.wires[0].is_full
