@@ -16,7 +16,7 @@ from greenroom.core import JournalError
 from greenroom.gateway.record import EVENTS
 from greenroom.replay import ExportFormat
 from greenroom.replay._run_export import export_run
-from greenroom.trace import RunIndex
+from greenroom.trace import RunIndex, _growing_file
 from greenroom.trace.exports import Content, Redaction
 from greenroom.web import write_run_file
 from tests.replay.planted_words import NEEDLE, SECRETS, run_of, with_text
@@ -156,6 +156,7 @@ def test_a_journal_that_changes_meanwhile_is_an_error_and_leaves_no_file(
         return is_more
 
     monkeypatch.setattr(RunIndex, "grow", grow_and_lose)
+    monkeypatch.setattr(_growing_file, "BLOCK_BYTES", 4_096)  # the last block is kept in memory
 
     with pytest.raises(JournalError):
         export(journal, wanted, "none")

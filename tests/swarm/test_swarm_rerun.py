@@ -22,7 +22,7 @@ def test_a_recorded_swarm_is_equal_and_another_team_is_not(tmp_path: Path) -> No
     assert run("swarm", str(folder), "--record", "--agents", "3", runs=runs).returncode == 0
 
     again = run("rerun", runs=runs)
-    assert (again.returncode, again.stdout.endswith(" events, 0 tokens\n")) == (0, True)
+    assert (again.returncode, again.stdout.endswith(" compared, 0 tokens\n")) == (0, True)
 
     beginning = next(runs.glob("*/swarm.json"))
     values = json.loads(beginning.read_text())

@@ -57,6 +57,7 @@ LABELS: Final[Mapping[str, Collection[str]]] = {
     "account": ("channel.*",),
     "added": EVERY,
     "agent": EVERY,
+    "after": ("model.begin",),
     "approval": EVERY,
     "at": EVERY,
     "base": EVERY,

@@ -71,6 +71,7 @@ class LinkChanged(Event):
     link: str
     """Id of the link."""
     state: Annotated[str, OneOf(*LinkState)]
+    """Its new state."""
     why: str = ""
     """The reason, if it broke or is lost."""
 
@@ -87,6 +88,9 @@ class RemoteMessageDied(Event):
     path: str
     """Path of the receiver over there."""
     reason: Annotated[str, OneOf("no_actor", "ended", "unreadable", "link_lost")]
+    """`no_actor` and `ended`: the other node has no such actor, or not any more; `unreadable`: it does not know the message's class;
+    `link_lost`: it had not acknowledged the message.
+    """
 
 
 EVENTS: Final = (LinkChanged, RemoteMessageDied)
