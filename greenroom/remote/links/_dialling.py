@@ -44,12 +44,12 @@ _NOT_PROVEN: Final = 1008
 
 @final
 class Unreachable(PeerError):
-    """A node cannot be reached, or is not the one that was meant.
+    """A node cannot be reached, or another node answers.
 
     Attributes:
         node: Its name.
         address: Where it was looked for.
-        is_final: True if it makes no sense to try again: the token is wrong, or there is no common version.
+        is_final: True if a retry cannot succeed: the token is wrong, or there is no common version.
     """
 
     def __init__(self, node: str, address: str, why: str, *, is_final: bool = False) -> None:

@@ -1,7 +1,7 @@
 """A link: the numbered conversation of two nodes, carried by one connection after the other.
 
-Rule 1: a connection that ends loses nothing; the next one goes on where it ended. Rule 2: a link that had none for `resume_s` is lost,
-for good, and everything that waits for the other node is told. Rule 3: liveness is the link's own: each side says something at least
+Rule 1: a connection that ends loses nothing; the next one resumes where it ended. Rule 2: a link without a connection for `resume_s` is lost
+permanently, and everything that waits for the other node is notified. Rule 3: liveness is the link's own: each side sends at least
 every `tick_s`, and three ticks of silence end a connection. Must not know: addresses, tokens, servers.
 """
 
@@ -59,7 +59,7 @@ class LinkPace:
     """Times of a node's links, in seconds."""
 
     tick_s: float = attrs.field(default=TICK_S, validator=positive)
-    """Something is said at least this often."""
+    """Each side sends at least this often."""
     resume_s: float = attrs.field(default=15.0, validator=positive)
     """A link without a connection is lost after this time."""
 
@@ -269,7 +269,7 @@ class Link:
         self._handlers[type(frame)](number, frame)
 
     async def _write(self, connection: LinkConnection, scope: trio.CancelScope) -> None:
-        """Send what there is to say, and something at least every tick."""
+        """Send what is due, and a keepalive at least every tick."""
         spoke_s, owes_since_s = trio.current_time(), math.inf
         try:
             while True:
@@ -304,7 +304,7 @@ class Link:
         self._forget_loss = self._after(self._pace.resume_s, lambda: self.lose(why))
 
     def lose(self, why: str) -> None:
-        """End the link for good: everything that waits for the other node is told. No effect if it has ended."""
+        """End the link permanently, and notify everything that waits for the other node. No effect if it is lost already."""
         if self.is_lost:
             return
         self._forget_loss()

@@ -1,6 +1,6 @@
 """The lifecycle of a link, and its events in the journal.
 
-Rule: a lost link has no way back. A broken one waits for its next connection, until each side gives it up by its own clock.
+Rule: a lost link has no way back. A broken link waits for its next connection until it times out; each side counts by its own clock.
 Must not know: sockets, frames, actors.
 """
 
@@ -23,9 +23,9 @@ class LinkState(StrEnum):
     UP = "up"
     """A connection carries it."""
     BROKEN = "broken"
-    """Its connection has ended; the next one goes on where that ended."""
+    """Its connection has ended; the next one resumes there."""
     LOST = "lost"
-    """It is over, for good."""
+    """It has ended permanently."""
 
 
 class LinkEdge(StrEnum):

@@ -1,7 +1,6 @@
-"""Open calls and watches of a link: what is asked of the other node, and how each is settled.
+"""Open calls and watches of a link, and how each is settled.
 
-Rule: an ask and a watch
-are settled once: by the other node, by the caller, or by the loss of the link. Must not know: sockets, connections.
+Rule: an ask and a watch are settled once: by the other node, by the caller, or by the loss of the link. Must not know: sockets, connections.
 """
 
 from __future__ import annotations
@@ -229,7 +228,7 @@ class RemoteCalls:
         return subscription
 
     def unwatch(self, number: int) -> None:
-        """Take a watch back."""
+        """Withdraw a watch."""
         if self._watches.pop(number, None) is not None and not self.is_lost:
             self.put(UnwatchFrame(watch=number))
 

@@ -26,7 +26,7 @@ REMOTE_ASK_S: Final = 30.0
 
 @final
 class RemoteRef(Generic[M]):
-    """A reference to an actor of another node. It belongs to that start of the node: when the link is lost it is closed, for good.
+    """A reference to an actor of another node. It belongs to that start of the node: when the link is lost, it is closed permanently.
 
     `get_state`, `statistics`, `suspend`, `resume`, `withdraw` and `notify` of a `Ref` are not offered: they need an answer in the same step.
     """
@@ -97,11 +97,11 @@ class RemoteRef(Generic[M]):
     ) -> R:
         """Send a request and wait for its answer. If the caller is cancelled, the request is withdrawn over there.
 
-        Circles of asks across links are not seen; their deadlines end them.
+        Wait cycles across links are not detected; the deadlines of the asks end them.
 
         Args:
             request: The message; its type determines the type of the answer.
-            timeout_s: Seconds, counted on both sides; there has to be a limit.
+            timeout_s: Timeout in seconds, counted on both sides; it must be finite.
             lane: The lane of the message.
             size_bytes: Its size, counted against the byte capacity of the mailbox.
             cascade: True if cancelling the ask also aborts the turn that handles it.
@@ -145,7 +145,7 @@ class RemoteRef(Generic[M]):
             subscription.cancel()
 
     async def abort_turn(self, *, why: str = "aborted", timeout_s: float = REMOTE_ASK_S) -> AbortStatus:
-        """Abort the actor's present turn, and return what came of it. If cancelled, the order is carried out all the same.
+        """Abort the actor's current turn, and return the outcome. If cancelled, the order is carried out all the same.
 
         Raises:
             LinkLost: The link is lost.

@@ -31,7 +31,7 @@ SUBPROTOCOL: Final = "greenroom.link.1"
 MAX_HELLO: Final = 65_536
 """Maximum size of a hello, in bytes."""
 TICK_S: Final = 5.0
-"""Default time after which a side that has nothing to say says so, in seconds."""
+"""Default interval of keepalives, in seconds."""
 NO_COMMON_VERSION: Final = 4001
 REPLACED: Final = 4003
 _MIN_TOKEN: Final = 32
@@ -62,7 +62,7 @@ def _range(versions: tuple[int, int]) -> str:
 
 
 def new_random() -> str:
-    """Return 128 random bits as text: a boot, a link, a nonce."""
+    """Return 128 random bits as text, for a boot, a link or a nonce."""
     return secrets.token_hex(_RANDOM_CHARACTERS // 2)
 
 
@@ -72,15 +72,15 @@ def _random(_instance: object, attribute: attrs.Attribute[str], value: str) -> N
 
 
 def check_node_name(name: str) -> None:
-    """Refuse what is no name of a node: 1 to 64 ASCII letters, digits, `.`, `_` and `-`.
+    """Validate the name of a node: 1 to 64 ASCII letters, digits, `.`, `_` and `-`.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The name is invalid.
     """
     plain = name.replace("-", "").replace("_", "").replace(".", "")
     if not 0 < len(name) <= _MAX_NAME or not name.isascii() or not plain.isalnum():
         raise ValueError(
-            f"a node must be called by 1 to {_MAX_NAME} letters, digits, '.', '_' and '-', got {name[:80]!r}"
+            f"the name of a node must be 1 to {_MAX_NAME} letters, digits, '.', '_' and '-', got {name[:80]!r}"
         )
 
 
@@ -116,7 +116,7 @@ class Hello:
     max_bytes: int = attrs.field(default=MAX_MESSAGE, validator=attrs.validators.ge(MAX_HELLO))
     """Largest message that it takes, in bytes; the lower one of both sides counts."""
     tick_s: float = attrs.field(default=TICK_S, validator=[attrs.validators.gt(0), attrs.validators.le(3_600)])
-    """Time after which it says something, at the latest, in seconds."""
+    """Maximum time between two of its messages, in seconds."""
     build: str = attrs.field(default="", validator=attrs.validators.max_len(_MAX_NAME))
     """Its version of greenroom, for people."""
     nonce: str = attrs.field(factory=new_random, validator=_random)
@@ -130,7 +130,7 @@ def read_hello(message: bytes | str) -> Hello:
     """Return the hello of a message.
 
     Raises:
-        WireError: It is none; the text names the field.
+        WireError: It is not a hello; the text names the field.
     """
     values = _object_of(message, "hello")
     known = {field.name for field in attrs.fields(Hello)}
@@ -179,7 +179,7 @@ def agreed_version(ours: Hello, theirs: Hello) -> int:
 
 
 def prove(token: bytes, role: Role, *, dialler: Hello, listener: Hello) -> str:
-    """Return what the side with a role shows to prove that it knows the token, for this connection only.
+    """Return the proof that a side knows the token, valid for this connection only.
 
     Args:
         token: The secret that both sides have.

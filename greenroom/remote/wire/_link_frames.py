@@ -118,7 +118,7 @@ class CancelFrame(LinkFrame):
 @final
 @frozen
 class WatchFrame(LinkFrame):
-    """Wants to be told of the end of an actor."""
+    """Watches an actor for its end."""
 
     kind: ClassVar[str] = "watch"
 
@@ -130,7 +130,7 @@ class WatchFrame(LinkFrame):
 @final
 @frozen
 class UnwatchFrame(LinkFrame):
-    """Takes a watch back."""
+    """Withdraws a watch."""
 
     kind: ClassVar[str] = "unwatch"
     channel: ClassVar[ChannelName] = ChannelName.CONTROL
@@ -164,7 +164,7 @@ class AbortFrame(LinkFrame):
     channel: ClassVar[ChannelName] = ChannelName.CONTROL
 
     abort: int = attrs.field(validator=_count)
-    """Number of the order, given by who gives it."""
+    """Number of the order, given by its sender."""
     to: int = attrs.field(validator=_count)
     why: str = attrs.field(default="", validator=_text)
 
@@ -240,7 +240,7 @@ class FindFrame(LinkFrame):
     kind: ClassVar[str] = "find"
 
     find: int = attrs.field(validator=_count)
-    """Number of the search, given by who searches."""
+    """Number of the search, given by its sender."""
     path: str = attrs.field(validator=_text)
 
 

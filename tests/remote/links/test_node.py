@@ -251,7 +251,7 @@ async def test_a_token_and_a_name_are_checked_at_the_start() -> None:
         LinkPeer(token=b"short")
     assert TOKEN.decode() not in repr(LinkPeer(token=TOKEN))
     async with gr.open_runtime() as runtime:
-        with pytest.raises(UsageError, match="a node must be called by"):
+        with pytest.raises(UsageError, match="the name of a node must be"):
             async with open_node(runtime, name="a b"):
                 pass
 
@@ -306,7 +306,7 @@ async def closed(socket: WebSocketConnection) -> tuple[int, str]:
         (b"[" * 60_000, 4004, "hello: no JSON"),
         (b"x" * 100_000, 1009, ""),
         (hello(v=(2, 3)).to_bytes(), 4001, "no common version: this side speaks 1, the other 2 to 3"),
-        (b'{"hello": {"node": "guest\\u0000", "boot": "", "link": ""}}', 4004, "hello: a node must be called by"),
+        (b'{"hello": {"node": "guest\\u0000", "boot": "", "link": ""}}', 4004, "hello: the name of a node must be"),
     ],
     ids=["empty", "binary", "nothing", "deep", "large", "version", "control"],
 )

@@ -54,7 +54,7 @@ def test_builds_without_a_common_version_refuse_each_other_and_name_both() -> No
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"node": ""}, "a node must be called by 1 to 64 letters"),
+        ({"node": ""}, "the name of a node must be 1 to 64 letters"),
         ({"node": "a\nb"}, "a node must be"),
         ({"node": None}, "is not text"),
         ({"boot": "0"}, "boot must be 32 hexadecimal digits"),

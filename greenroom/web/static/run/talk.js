@@ -60,14 +60,20 @@ export function makeTalk({ model, seen, source, go }) {
       held = { actor, ...answer, call: event?.actor === model.lists.actors[actor] ? (event.call ?? "") : "" };
       show();
     } catch (error) {
-      log.replaceChildren(h("p.blank", {}, error.message));
+      if (shown === mark) log.replaceChildren(h("p.blank", {}, visible(error.message)));
     }
   }
 
   async function further(from) {
-    const answer = await source.get("talk", { actor: model.lists.actors[held.actor], t: model.t(seen.at - 1), from: Math.max(0, from) });
-    held = { ...held, ...answer };
-    show(false);
+    const mark = shown;
+    try {
+      const answer = await source.get("talk", { actor: model.lists.actors[held.actor], t: model.t(seen.at - 1), from: Math.max(0, from) });
+      if (shown !== mark) return;  // another agent or moment was chosen meanwhile
+      held = { ...held, ...answer };
+      show(false);
+    } catch (error) {
+      if (shown === mark) log.replaceChildren(h("p.blank", {}, visible(error.message)));
+    }
   }
 
   function show(toMoment = true) {
