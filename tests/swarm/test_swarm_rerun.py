@@ -36,10 +36,12 @@ def test_a_recorded_swarm_is_equal_and_another_team_is_not(tmp_path: Path) -> No
     assert (said["is_equal"], said["tokens"]) == (False, 0)
     assert {"recorded", "now", "cause", "where"} <= said["difference"].keys()
 
-    next(runs.glob("*/effects.jsonl")).unlink()
+    effects = next(runs.glob("*/effects.jsonl"))
+    kept = effects.rename(effects.with_suffix(".kept"))
     refused = run("rerun", "last", runs=runs)
     assert (refused.returncode, "record one with --record" in refused.stderr) == (2, True)
 
+    kept.rename(effects)
     beginning.unlink()
     other_session = run("rerun", "last", runs=runs)
     assert (other_session.returncode, "not a run of greenroom swarm" in other_session.stderr) == (2, True)
