@@ -233,11 +233,11 @@ def test_an_address_of_ipv6_stands_in_brackets() -> None:
 
 
 async def test_a_node_that_never_answers_holds_up_no_other_one(folder: Path) -> None:
-    async with open_host(folder / "s"), gr.open_runtime() as runtime, trio.open_nursery() as nursery:
+    async with open_host(folder / "s"), gr.open_runtime() as runtime:
         silent = await open_unix_listener(folder / "silent", backlog=1)
         addresses = {"host": f"unix:{folder}/s", "silent": f"unix:{folder}/silent"}
         peers = {name: LinkPeer(token=TOKEN, address=address) for name, address in addresses.items()}
-        async with open_node(runtime, name="guest", peers=peers) as guest:
+        async with open_node(runtime, name="guest", peers=peers) as guest, trio.open_nursery() as nursery:
             nursery.start_soon(guest.connect, "silent")
             await trio.testing.wait_all_tasks_blocked(0.01)
             with trio.fail_after(3):
