@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -75,7 +76,7 @@ def branch_off(source: Path, runs: Path, flags: BranchFlags, *, is_json: bool) -
     made = branch(
         source,
         flags.from_,
-        changes=dict(map(_read_change, flags.change or ())),
+        changes=_read_changes(flags.change or ()),
         files=flags.files or "refuse",
         runs=runs,
         named=[f"model={flags.model}"] if flags.model else [],
@@ -98,6 +99,15 @@ def lines_of(made: RunBranch) -> list[str]:
     first = f"{made.folder.name} continues {made.from_run} from event {made.at}"
     again = f"the work of {counted(made.left_out, 'event')} before it is done again" if made.left_out else ""
     return [f"{first}; {again}" if again else first, *(f"  {stand}" for stand in made.stands)]
+
+
+def _read_changes(given: Sequence[str]) -> dict[str, str]:
+    changes: dict[str, str] = {}
+    for what, text in map(_read_change, given):
+        if what in changes:
+            raise UsageError(f"--change: {what!r} was given twice; leave out one of them")
+        changes[what] = text
+    return changes
 
 
 def _read_change(given: str) -> tuple[str, str]:

@@ -36,6 +36,14 @@ def test_a_change_that_names_no_file_is_refused(tmp_path: Path, given: str, says
         branch_off(tmp_path, tmp_path, BranchFlags(from_=3, change=[given]), is_json=False)
 
 
+def test_a_change_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.md").write_text("Be brief.")
+    twice = [f"system:main={tmp_path / 'x.md'}"] * 2
+
+    with pytest.raises(UsageError, match="was given twice"):
+        branch_off(tmp_path, tmp_path, BranchFlags(from_=3, change=twice), is_json=False)
+
+
 def test_an_event_between_turns_is_refused_with_one_that_will_do(tmp_path: Path) -> None:
     """Nobody says anything new, so somebody has to stand before a request."""
     run = record_one(tmp_path, Watched(), "Look.")

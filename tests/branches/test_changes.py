@@ -11,7 +11,7 @@ import pytest
 from greenroom.branches import RunBranch, branch
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
-from greenroom.session import EVENTS
+from greenroom.session import EVENTS, read_branch
 from greenroom.tools import tool
 from greenroom.tools.builtin import READ_ONLY_TOOLS
 from greenroom.trace import JOURNAL, read_journal
@@ -134,6 +134,16 @@ def test_a_branch_of_a_branch_keeps_its_changes(run: Path) -> None:
     assert "Glob" not in [schema.name for schema in kept.asked[0].tools]
     assert "Answer in one word." in replaced.asked[0].system
     assert "Be brief." not in replaced.asked[0].system
+
+
+def test_a_branch_that_names_a_definition_elsewhere_is_malformed(run: Path) -> None:
+    made = branch(run, last_call(run), changes={"definition:main": DEFINITION}, ports=PORTS)
+    file = made.folder / "branch.json"
+    (made.folder.parent / "main.md").write_text(DEFINITION)
+    file.write_text(file.read_text().replace("definitions/1.md", "../main.md"))
+
+    with pytest.raises(UsageError, match=r"branch\.json is malformed"):
+        read_branch(made.folder)
 
 
 @pytest.mark.parametrize("name", ["../main.jsonl", "/main.jsonl", "main\0.jsonl"])

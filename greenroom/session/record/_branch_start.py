@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
-from attrs.validators import deep_mapping, in_, instance_of
+from attrs.validators import deep_mapping, in_, instance_of, matches_re
 
 from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import read_files
@@ -26,6 +26,8 @@ _REFUSAL: Final = (
     "this run branches off from another one and must not change files; `--files here` lets it work on today's"
 )
 _TEXTS: Final = deep_mapping(instance_of(str), instance_of(str), instance_of(dict))
+_FILES: Final = deep_mapping(instance_of(str), matches_re(r"definitions/[0-9]+\.md"), instance_of(dict))
+"""A run folder may come from somebody else: it names no files of other folders, whose text would go to a model."""
 
 
 @final
@@ -41,7 +43,7 @@ class BranchStart:
     """Number of the events that were kept."""
     systems: Mapping[str, str] = attrs.field(factory=dict, validator=_TEXTS)
     """System prompts by the name of a definition or of an agent."""
-    definitions: Mapping[str, str] = attrs.field(factory=dict, validator=_TEXTS)
+    definitions: Mapping[str, str] = attrs.field(factory=dict, validator=_FILES)
     """Names of the files of the run folder that hold definitions, by the name of the definition."""
     settings: Mapping[str, Any] = attrs.field(factory=dict, validator=instance_of(dict))
     """Settings that come before all others."""
