@@ -133,8 +133,11 @@ def _continue_swarm(made: RunBranch, runs: Path, flags: BranchFlags, *, is_json:
 
 
 def _continue_run(made: RunBranch, runs: Path, flags: BranchFlags, *, is_json: bool) -> int:
-    from greenroom.cli._run_command import do_run
+    import trio
+
+    from greenroom.cli._run_command import prepared_run, run_surroundings
     from greenroom.cli._run_flags import AS_BY_DEFAULT
+    from greenroom.headless import run_headless
 
     began = [
         entry.event
@@ -150,4 +153,6 @@ def _continue_run(made: RunBranch, runs: Path, flags: BranchFlags, *, is_json: b
         max_budget_usd=flags.max_budget_usd,
         output_format="json" if is_json else "text",
     )
-    return do_run(run_flags, lambda _: "")  # nothing new is said, so standard input is not read
+    run_flags, options = prepared_run(run_flags, lambda _: "")  # nothing new is said, so standard input is not read
+    with run_surroundings(run_flags) as (folder, notes):
+        return trio.run(run_headless, options, folder, notes)

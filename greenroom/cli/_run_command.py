@@ -52,7 +52,7 @@ from greenroom.session import (
     main_of_settings,
     read_beginning,
 )
-from greenroom.terminal import note, noting_log
+from greenroom.terminal import LogNotes, note, noting_log
 from greenroom.tools import Tool, ToolContext
 from greenroom.tools.builtin import STANDARD_TOOLS, HttpFetcher, ask_user_question_tool, make_web_fetch_tool
 from greenroom.trace import find_run, prepare_runs_folder
@@ -110,11 +110,13 @@ def run_command(
         from greenroom.cli._rewind_command import rewind_command
 
         return rewind_command(flags, prompt)
-    return do_run(flags, lambda usable: _prompt_of(usable, prompt))
+    flags, options = prepared_run(flags, lambda usable: _prompt_of(usable, prompt))
+    with run_surroundings(flags) as (runs, notes):
+        return trio.run(run_headless, options, runs, notes)
 
 
-def do_run(flags: RunFlags, prompt_of: Callable[[RunFlags], str]) -> int:
-    """Run one agent, print its answer, and return the exit code.
+def prepared_run(flags: RunFlags, prompt_of: Callable[[RunFlags], str]) -> tuple[RunFlags, HeadlessOptions]:
+    """Return the flags and the options of a run.
 
     Args:
         flags: The flags.
@@ -139,8 +141,14 @@ def do_run(flags: RunFlags, prompt_of: Callable[[RunFlags], str]) -> int:
         resume=Fork(flags.resume) if flags.fork_session and flags.resume is not None else flags.resume,
         invocation=invocation_of(flags, options.prompt, options.ceiling_s),
     )
+    return flags, options
+
+
+@contextmanager
+def run_surroundings(flags: RunFlags) -> Iterator[tuple[Path, LogNotes]]:
+    """Open what surrounds a run: the folder of the runs, and the notes of the log."""
     with calm_collector(), noting_log() as notes, _runs_of(flags) as runs:
-        return trio.run(run_headless, options, runs, notes)
+        yield runs, notes
 
 
 def options_of(flags: RunFlags, *, earlier: str = "") -> HeadlessOptions:
