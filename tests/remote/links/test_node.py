@@ -254,7 +254,8 @@ async def test_messages_that_wait_when_the_link_is_lost_are_dead_letters(folder:
             await trio.sleep_forever()
 
     async with open_host(folder / "s") as host, open_guest(f"unix:{folder}/s") as guest:
-        host.node.publish("stuck", await host.runtime.spawn(Stuck))
+        stuck = await host.runtime.spawn(Stuck)
+        host.node.publish("stuck", stuck)
         link = await guest.connect("host")
         ref = await link.find("stuck")
         assert ref is not None
@@ -266,6 +267,7 @@ async def test_messages_that_wait_when_the_link_is_lost_are_dead_letters(folder:
             while dead < 90:
                 await trio.lowlevel.checkpoint()
                 dead = sum(each[2] is RemoteMessageDied for each in host.runtime.recorder.latest())
+        stuck.kill()
 
 
 async def test_a_token_and_a_name_are_checked_at_the_start() -> None:
