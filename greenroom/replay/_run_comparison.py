@@ -32,7 +32,8 @@ def compared_whole(
         paths: Their journals; transcripts are beside them.
     """
     actors = compare_actors(left.entries, right.entries)
-    talks = dict(_talks(left, right, paths))
+    found = dict(_talks(left, right, paths))
+    talks = {label: messages for label, messages in found.items() if messages is not None}
     is_same = all(actor.standing == "same" for actor in actors) and not any(talks.values())
     totals = [_totals(run.entries) for run in (left, right)]
     facts = {
@@ -41,7 +42,8 @@ def compared_whole(
         "is_same": is_same,
         "actors": [attrs.asdict(actor) for actor in actors],
         "totals": dict(zip(("left", "right"), totals, strict=True)),
-        "conversations": {label: [attrs.asdict(each) for each in found] for label, found in talks.items()},
+        "conversations": {label: [attrs.asdict(each) for each in messages] for label, messages in talks.items()},
+        "not_compared": [label for label in found if label not in talks],
     }
     return Page(facts=facts, lines=[*_lines(facts, names)]), is_same
 
@@ -66,6 +68,10 @@ def _lines(facts: Mapping[str, Any], names: tuple[str, str]) -> Iterator[str]:
             yield ""
             yield f"conversation of {printable(label)}"
             yield from map(_message_line, found)
+    if facts["not_compared"]:
+        yield ""
+        for label in facts["not_compared"]:
+            yield f"conversation of {printable(label)} is not compared: a transcript cannot be read"
 
 
 def _actor_lines(actor: Mapping[str, Any]) -> Iterator[str]:
@@ -121,13 +127,13 @@ def _message_line(message: Mapping[str, Any]) -> str:
     return f"  edited   message {left}{f' ({right})' if right != left else ''}: {text}"
 
 
-def _talks(left: JournalText, right: JournalText, paths: tuple[Path, Path]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the differing messages of each agent that both runs have, by its label."""
+def _talks(left: JournalText, right: JournalText, paths: tuple[Path, Path]) -> Iterator[tuple[str, list[Any] | None]]:
+    """Yield the differing messages of each agent that both runs have, by its label; None if a transcript cannot be read."""
     ours, theirs = (_transcripts(run.entries) for run in (left, right))
     for label in ours:
         if label in theirs:
-            messages = [_messages(path.parent, each[label]) for path, each in zip(paths, (ours, theirs), strict=True)]
-            yield label, compare_messages(*messages)
+            mine, yours = _messages(paths[0].parent, ours[label]), _messages(paths[1].parent, theirs[label])
+            yield label, None if mine is None or yours is None else compare_messages(mine, yours)
 
 
 def _transcripts(entries: Sequence[Entry]) -> dict[str, str]:
@@ -139,11 +145,11 @@ def _transcripts(entries: Sequence[Entry]) -> dict[str, str]:
     }
 
 
-def _messages(folder: Path, name: str) -> list[Any]:
-    """Return the messages of a transcript; none if it cannot be read."""
+def _messages(folder: Path, name: str) -> list[Any] | None:
+    """Return the messages of a transcript; None if it cannot be read."""
     if Path(name).name != name:
-        return []
+        return None
     try:
         return [line["message"] for line in read_transcript(folder / TRANSCRIPTS / name) if "message" in line]
     except UsageError:
-        return []
+        return None

@@ -100,6 +100,18 @@ def test_a_run_is_the_same_as_itself(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert len(facts["actors"]) > 5
 
 
+def test_a_transcript_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left, right = write_run(tmp_path / "a", RECORDED, TALK), write_run(tmp_path / "b", RECORDED, TALK)
+    next((right / TRANSCRIPTS).iterdir()).unlink()
+
+    _, facts = facts_of(left, right, capsys)
+    main(["replay", str(left), "--diff", str(right), "--all"])
+
+    assert len(facts["not_compared"]) == 1
+    assert not any(facts["conversations"].values())
+    assert "is not compared: a transcript cannot be read" in capsys.readouterr().out
+
+
 def test_the_text_has_actors_totals_outcomes_and_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [line for line in RECORDED if b'"a0000' not in line] or RECORDED
     left = write_run(tmp_path / "a", lines, TALK)

@@ -118,7 +118,7 @@ class Link:
         self._on_lost = on_lost
         self._wire = LinkWire()
         self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit)
-        self._served = ServedActors(node, self.put, codec, published, nursery, after)
+        self._served = ServedActors(node, self.put, codec, published, nursery, after, recorder.emit)
         self._handlers: dict[type[LinkFrame], Callable[[int, Any], None]] = {
             **self._calls.handlers,
             **self._served.handlers,

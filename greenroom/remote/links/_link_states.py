@@ -79,14 +79,17 @@ class LinkChanged(Event):
 @final
 @frozen(kw_only=True)
 class RemoteMessageDied(Event):
-    """A message that a link had accepted was never delivered to the actor of the other node."""
+    """A message that a link had accepted was never delivered.
+
+    It is in the journal of the sender's node; if it was waiting for a place at the receiver's when the link was lost, it is there.
+    """
 
     kind: ClassVar[str] = "link.dead"
 
     node: str
     """Name of the other node."""
     path: str
-    """Path of the receiver over there."""
+    """Path of the receiver."""
     reason: Annotated[str, OneOf("no_actor", "ended", "unreadable", "link_lost")]
     """`no_actor` and `ended`: the other node has no such actor, or not any more; `unreadable`: it does not know the message's class;
     `link_lost`: it had not acknowledged the message.

@@ -16,8 +16,9 @@ import attrs
 import trio
 
 from greenroom.actors import AbortResult, Down, Ref, Subscription
-from greenroom.core import Closed, UsageError
+from greenroom.core import Closed, Event, UsageError
 from greenroom.mailbox import Delivery, Lane
+from greenroom.remote.links._link_states import RemoteMessageDied
 from greenroom.remote.wire import (
     AbortedFrame,
     AbortFrame,
@@ -119,6 +120,7 @@ class ServedActors:
         published: The actors that may be found.
         nursery: For messages that wait for a place.
         after: Calls a function after a delay in seconds, and returns what cancels it.
+        note: Records an event.
     """
 
     def __init__(
@@ -129,6 +131,7 @@ class ServedActors:
         published: PublishedActors,
         nursery: trio.Nursery,
         after: Callable[[float, Callable[[], object]], Callable[[], None]],
+        note: Callable[[Event], object],
     ) -> None:
         self._node = node
         self._send = send
@@ -136,6 +139,7 @@ class ServedActors:
         self._published = published
         self._nursery = nursery
         self._after = after
+        self._note = note
         self._actors: dict[int, _Served] = {}
         self._numbers: dict[str, int] = {}  # by the actor's id
         self._asks: dict[int, _ServedAsk] = {}
@@ -206,17 +210,22 @@ class ServedActors:
             return Delivery.CLOSED
 
     async def _forward(self, to: int, target: _Served) -> None:
-        """Put messages as the mailbox takes them, until none is left."""
-        while target.waiting:
-            number, lane, size, message = target.waiting[0]
-            try:
-                await target.ref.cell.mailbox.put(message, lane, size_bytes=size)
-            except (Closed, UsageError):
-                target.waiting.popleft()
-                self._refuse(target, number, to, "ended")
-            else:
-                target.waiting.popleft()
-                self._return_place(target, to)
+        """Put messages as the mailbox takes them, until none is left. If cancelled, the others are dead letters."""
+        try:
+            while target.waiting:
+                number, lane, size, message = target.waiting[0]
+                try:
+                    await target.ref.cell.mailbox.put(message, lane, size_bytes=size)
+                except (Closed, UsageError):
+                    target.waiting.popleft()
+                    self._refuse(target, number, to, "ended")
+                else:
+                    target.waiting.popleft()
+                    self._return_place(target, to)
+        finally:
+            for _ in target.waiting:
+                self._note(RemoteMessageDied(node=self._node, path=target.ref.path, reason="link_lost"))
+            target.waiting.clear()
 
     def _refuse(self, target: _Served, number: int, to: int, why: str) -> None:
         self._send(RefusedFrame(tell=number, to=to, why=why))
@@ -355,7 +364,7 @@ class ServedActors:
         return (what, number) in self._overtook and self._overtook.pop((what, number)) is None
 
     def lose(self) -> None:
-        """Withdraw the asks and watches of a lost link. Messages that wait for a place are dropped with the actor of the link."""
+        """Withdraw the asks and watches of a lost link. Messages that still wait when the link's actor ends are dead letters here."""
         for served in self._asks.values():
             self._take_back(served)
         for subscription in self._watches.values():

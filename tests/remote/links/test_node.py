@@ -17,10 +17,10 @@ from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnec
 
 import greenroom as gr
 from greenroom.core import Cause, UsageError, open_bare_nursery
-from greenroom.mailbox import Delivery
+from greenroom.mailbox import Delivery, MailboxPolicy
 from greenroom.remote.links._dialling import TcpAddress, Unreachable, read_address
 from greenroom.remote.links._link import LinkPace
-from greenroom.remote.links._link_states import LinkState
+from greenroom.remote.links._link_states import LinkState, RemoteMessageDied
 from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
 from greenroom.remote.links._remote_calls import RemoteError
 from greenroom.remote.wire._hello import SUBPROTOCOL, Hello, new_random, proof_message, prove, read_hello, read_proof
@@ -244,6 +244,30 @@ async def test_a_node_that_never_answers_holds_up_no_other_one(folder: Path) -> 
                 assert (await guest.connect("host")).state is LinkState.UP
             nursery.cancel_scope.cancel()
         await silent.aclose()
+
+
+async def test_messages_that_wait_when_the_link_is_lost_are_dead_letters(folder: Path) -> None:
+    class Stuck(Counter):
+        mailbox = MailboxPolicy(capacity=10)
+
+        async def on_message(self, message: Any, ctx: gr.Context) -> None:
+            await trio.sleep_forever()
+
+    async with open_host(folder / "s") as host, open_guest(f"unix:{folder}/s") as guest:
+        stuck = await host.runtime.spawn(Stuck)
+        host.node.publish("stuck", stuck)
+        link = await guest.connect("host")
+        ref = await link.find("stuck")
+        assert ref is not None
+        assert {ref.tell(number) for number in range(100)} == {Delivery.ACCEPTED}
+        await link.find("stuck")  # answered behind all of them
+        host.node.close()
+        dead = 0
+        with trio.fail_after(LIMIT_S):
+            while dead < 90:
+                await trio.lowlevel.checkpoint()
+                dead = sum(each[2] is RemoteMessageDied for each in host.runtime.recorder.latest())
+        stuck.kill()
 
 
 async def test_a_token_and_a_name_are_checked_at_the_start() -> None:
