@@ -24,7 +24,7 @@ from greenroom.core import UsageError
 
 EFFECTS_FILE: Final = "effects.jsonl"
 """The name of the file in a run folder."""
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 
 @final
