@@ -389,6 +389,7 @@ class SessionKeeper:
 
     async def hand_in(self) -> None:
         """Carry out the plan of what waits."""
+        self.items.is_shut = self.items.is_shut and bool(self.asides)  # before the plan: nothing wakes it again
         is_busy = self.reporter is not None and self.reporter.is_open
         plan = self.items.plan(queue_settings(self.parts, self.queue_mode()), is_busy=is_busy, now_s=self.parts.now())
         self._look_s = plan.look_s
@@ -406,7 +407,6 @@ class SessionKeeper:
     def _begin_aside(self) -> None:
         """Begin the first turn that is run beside the others, once none of these runs or waits."""
         reporter, session = self.reporter, self.session
-        self.items.is_shut = self.items.is_shut and bool(self.asides)
         if not self.asides or session is None or reporter is None or reporter.aside is not None:
             return
         if self.is_busy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -264,3 +265,18 @@ async def test_an_input_that_the_disk_did_not_record_is_accepted_when_it_comes_a
 
         assert [end.items for end in gateway.watcher.ends] == [(uuid(1),)]
         assert gateway.record.registry.inbound == {}
+
+
+@pytest.mark.parametrize("mode", ["collect", "followup", "steer"])
+async def test_an_input_that_comes_while_a_turn_aside_runs_is_handed_in_after_it(
+    tmp_path: Path, mode: str, autojump_clock: MockClock
+) -> None:
+    async with opened(tmp_path, lambda _: "Done.", wait_s=10) as gateway, trio.open_nursery() as nursery:
+        await gateway.say("Work.", uuid(1))
+        await gateway.watcher.wait_ends(1)
+        nursery.start_soon(partial(gateway.keepers.ask_aside, str(MAIN), "Summarize.", within_s=60, max_requests=2))
+        await trio.sleep(1)
+        await gateway.say("More.", uuid(2), queue=mode)
+        with trio.fail_after(100):
+            await gateway.watcher.wait_ends(2)
+        assert gateway.watcher.ends[1].reply == "Done."
