@@ -182,7 +182,7 @@ class RunIndex:
             JournalError: The file cannot be read.
         """
         first, latest = self._latest
-        if first <= begin and end <= first + len(latest):
+        if first <= begin <= end <= first + len(latest):
             return [self._decode(raw) for raw in latest[begin - first : end - first]]
         return [self._decode(raw) for raw in self.raw_events(begin, end)]
 

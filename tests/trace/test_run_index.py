@@ -176,3 +176,17 @@ def test_words_are_found_in_any_case_behind_damage_and_behind_escapes(tmp_path: 
     assert index.find_words(["needle"], most=1) == [0]
     assert index.find_words(["missing"], most=10) == []
     assert index.positions_of({"agent.spoke"}, 3) == [0, 1, 2]
+
+
+def test_a_range_that_ends_before_it_begins_is_empty_also_in_the_last_block(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    lines = [b'{"seq":%d,"t":0,"ev":"odd"}\n' % seq for seq in range(1, 9)]
+    path.write_bytes(HEADER + b"".join(lines[:4]))
+    index = RunIndex(path, EVENTS)
+    while index.grow():
+        pass
+    append(path, b"".join(lines[4:]))
+    while index.grow():
+        pass
+
+    assert [len(index.entries(begin, end)) for begin, end in ((5, 2), (4, 3), (4, 8), (2, 6))] == [0, 0, 4, 4]
