@@ -50,7 +50,7 @@ _CHUNK_LINES: Final = 2_000
 
 
 class _Town:
-    """What is going on, as steps by time; each step is a part of what an actor does."""
+    """The pending steps of a made-up run, by time; each step is a part of the work of one actor."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

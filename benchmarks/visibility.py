@@ -39,7 +39,7 @@ class Aim:
     is_for_million: bool = False
     """True if it is less for shorter runs."""
     start: float = 0.0
-    """What is added for the start of a program."""
+    """Time added for the start of a program."""
 
     def for_run(self, events: int) -> float:
         """Return the highest value for a run of that many events."""

@@ -54,7 +54,7 @@ def branch(
         run: The folder of a run that has ended.
         at: Number of the last event that may be kept.
         changes: Texts by what they replace: `system:AGENT`, `definition:NAME`, `message:LINE`, `result:CALL`, `settings`.
-        files: What becomes of calls that change files or run commands: `refuse`, or `here` for the files as they are now.
+        files: Treatment of calls that change files or run commands: `refuse`, or `here` for the files as they are now.
         runs: The folder for the new run folder; by default that of the run.
         named: Further changes that the program makes itself, in words, such as `model=...`.
         must_ask: True if an agent has to stand before a request, because nothing new is said in the branch.

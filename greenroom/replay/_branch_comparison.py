@@ -25,7 +25,7 @@ _NUMBERS: Final[dict[str, Any]] = {
 
 
 def branch_line(about: Any) -> str:
-    """Return what a run branches off from, in words; empty for a run that is no branch."""
+    """Return the origin of a branch, in words; empty for any other run."""
     run = about.get("from_run")
     if not run:
         return ""

@@ -128,7 +128,7 @@ def open_replacement(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of a path once it is whole; a failure leaves what was there, and nothing else.
 
     It is written beside the path and then renamed. A new file has mode 0600, a replaced one keeps its mode; a link stays, and
-    what it leads to is replaced. What is no regular file, such as a pipe or a device, is written as it is.
+    what it leads to is replaced. A pipe or a device is not replaced but written to.
 
     Raises:
         OSError: The system refuses, or the path is a folder.

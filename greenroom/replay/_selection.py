@@ -65,7 +65,7 @@ def count_until(place: str, index: RunIndex, *, option: str = "--until") -> int:
     """Return how many events had happened at a place, as for `seq_at`, of a run that is not in memory.
 
     Raises:
-        UsageError: It is no place, or the run has no such place.
+        UsageError: The place cannot be read, or the run does not have it.
     """
     if not len(index):
         raise UsageError(f"{option} {place}: this run has no events yet")
@@ -91,7 +91,7 @@ def count_from(place: str, index: RunIndex, *, option: str) -> int:
     """Return how many events come before a place.
 
     Raises:
-        UsageError: It is no place, or the run has no such place.
+        UsageError: The place cannot be read, or the run does not have it.
     """
     t = _time_of(place)
     if t is not None:

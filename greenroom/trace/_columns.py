@@ -322,7 +322,7 @@ class Columns:
         self._tables["ends"].append(position, row, self._kinds[outcome])
 
     def _end_process(self, position: int) -> None:
-        """What a process had open ends with its last event."""
+        """End everything that a process had open with its last event."""
         for row in sorted((*self._lives.values(), *self._open.values())):
             self._end_slice(position, row, OPEN)
         self._lives, self._open, self._spans = {}, {}, OpenSpans(self._classes)

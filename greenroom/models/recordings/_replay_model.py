@@ -95,7 +95,7 @@ class RecordedModel:
         pace: Awaited before the end of an answer, with the number of the journal's last event before it; by default answers
             come at once.
         on_mismatch: Called with the first difference and the request as plain values, in the step in which it is found. If it
-            returns True, the request is no failure, and waits until it is cancelled.
+            returns True, the request does not fail, and waits until it is cancelled.
         serves_changed: True to serve the recorded answers also to requests that differ; `changed` then has these.
     """
 

@@ -200,7 +200,7 @@ def read_proof(message: bytes | str) -> str:
     """Return what a message proves.
 
     Raises:
-        WireError: It is no proof.
+        WireError: The message holds no proof.
     """
     proof = _object_of(message, "proof").get("hmac")
     if not isinstance(proof, str):

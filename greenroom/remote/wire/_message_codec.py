@@ -50,7 +50,7 @@ class MessageCodec:
             bytes, tuples, enums and objects of registered classes.
 
     Raises:
-        UsageError: One of them is no attrs class, or two have one name.
+        UsageError: One of them is not an attrs class, or two have the same name.
     """
 
     def __init__(self, types: Iterable[type[Any]] = ()) -> None:

@@ -21,7 +21,7 @@ from greenroom.trace import JOURNAL, read_end
 BRANCH_FILE: Final = "branch.json"
 """The file of a run folder that holds the origin and the changes of a branch."""
 BranchFiles: TypeAlias = Literal["refuse", "here"]
-"""What becomes of calls that change files or run commands: they are refused, or work on the files as they are now."""
+"""Treatment of calls that change files or run commands: they are refused, or work on the files as they are now."""
 _REFUSAL: Final = (
     "this run branches off from another one and must not change files; `--files here` lets it work on today's"
 )

@@ -287,7 +287,7 @@ class Slices:
         self._of_slice.end_t[number] = t
 
     def _end_process(self, position: int, t: float) -> None:
-        """What a process had open ends with its last event."""
+        """End everything that a process had open with its last event."""
         for number in self._process.left():
             self._of_slice.stops[number], self._of_slice.end_t[number] = position, t
         self._process = _Process(self.source)
