@@ -10,7 +10,6 @@ from greenroom.actors import State
 from greenroom.gateway.keepers._agent_setup import sessions_folder
 from greenroom.gateway.keepers._keeper import SessionKeeper
 from greenroom.gateway.keepers._keeper_parts import KeeperParts
-from greenroom.gateway.keepers._left_items import settle_taken
 from greenroom.gateway.keepers._seams import AsideReply, PastTurn
 from greenroom.gateway.keepers._turn_lookup import find_answer, spent_requests
 from greenroom.gateway.keepers._turn_reporter import Aside, TurnStop, unread_end
@@ -107,8 +106,6 @@ async def stop_turn(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:
 async def _stop_cut(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:
     """End a turn that was cut and that nothing has resumed yet; False if there is none, or it did not take up the item."""
     items = keeper.items
-    if keeper.reporter is None and items.handed:
-        await settle_taken(keeper)
     cut = tuple(items.cut)
     if not cut or (item and item not in cut):
         return False
