@@ -14,7 +14,7 @@ from greenroom.branches._branch_folder import BranchPlan, write_branch
 from greenroom.branches._consistent_cut import Cut, Stand, plan_cut
 from greenroom.core import UsageError, session_id, whole_path
 from greenroom.core.ports import Ports
-from greenroom.session import EVENTS, BranchFiles, BranchStart, SessionBegan
+from greenroom.session import EVENTS, BranchFiles, BranchStart, SessionBegan, read_branch
 from greenroom.trace import JOURNAL, JournalText, LockState, read_journal, read_lock
 
 
@@ -32,6 +32,8 @@ class RunBranch:
     """Number of events up to there whose work is done again."""
     stands: Sequence[Stand]
     """The places of the agents; the main agent first."""
+    problem: str = ""
+    """A line about changes of that run, itself a branch, that were left out; empty if there are none."""
 
 
 def branch(
@@ -53,7 +55,9 @@ def branch(
     Args:
         run: The folder of a run that has ended.
         at: Number of the last event that may be kept.
-        changes: Texts by what they replace: `system:AGENT`, `definition:NAME`, `message:LINE`, `result:CALL`, `settings`.
+        changes: Texts by what they replace: `system:AGENT`, `definition:NAME`, `message:LINE`, `result:CALL`, `settings`. Hooks,
+            servers and other settings that start programs or allow calls count only if the new folder lies in the runs folder of
+            the current project; elsewhere give them to `open_session`.
         files: Treatment of calls that change files or run commands: `refuse`, or `here` for the files as they are now.
         runs: The folder for the new run folder; by default that of the run.
         named: Further changes that the program makes itself, in words, such as `model=...`.
@@ -74,7 +78,8 @@ def branch(
     if must_ask:
         _check_asking(cut, agents)
     check_agents(read, agents.values())
-    read = with_earlier(read, source)
+    earlier = read_branch(source)
+    read = with_earlier(read, source, earlier)
     folder = (source.parent if runs is None else whole_path(runs)) / session_id(ports.ids, ports.clock.wall())
     plan = BranchPlan(
         source=source,
@@ -86,7 +91,14 @@ def branch(
         start=_start_of(read, cut, journal.header.run, files),
     )
     write_branch(plan, folder, ports.disk)
-    return RunBranch(folder=folder, from_run=journal.header.run, at=at, left_out=cut.left_out, stands=cut.stands)
+    return RunBranch(
+        folder=folder,
+        from_run=journal.header.run,
+        at=at,
+        left_out=cut.left_out,
+        stands=cut.stands,
+        problem="" if earlier is None else earlier.problem,
+    )
 
 
 def _start_of(changes: BranchChanges, cut: Cut, run: str, files: BranchFiles) -> BranchStart:

@@ -80,6 +80,14 @@ BRANCHES: Final = (
         tests=_CHANGES,
     ),
     Mutant(
+        "a branch of somebody else's starts its hooks",
+        ("W-foreign",),
+        _START,
+        "return start if _is_own(run_folder) else",
+        "return start if True or _is_own(run_folder) else",
+        tests=_CHANGES,
+    ),
+    Mutant(
         "a branch changes files",
         ("W-files",),
         "greenroom.permissions._decide",
