@@ -584,7 +584,8 @@ PROMISES: Final = {
     ),
     "W-origin": Promise("The run that a branch comes from is only read, and the branch names it.", "branches"),
     "W-foreign": Promise(
-        "A branch outside of the project's runs folder starts no program and allows no call.", "branches"
+        "A run of somebody else's cannot make a branch start a program, allow a call or copy a file from elsewhere.",
+        "branches",
     ),
     "W-agents": Promise("Agents of a branch continue where they were cut, and their ends are told once.", "branches"),
     "S-item": Promise(

@@ -50,14 +50,13 @@ def branch(
     """Create a run that continues another one from an event, and return it. It blocks, and asks no model.
 
     Each agent stands at its last model request, or between its turns, at or before the event; what was done after that is
-    left out, with all that followed from it. A session that is opened on the new folder (`resume`) asks the same once more.
+    left out, with all that followed from it. A session that is opened on the new folder (`resume`) asks the same once more; hooks and
+    servers in `settings` count there only if it lies in the project's runs folder.
 
     Args:
         run: The folder of a run that has ended.
         at: Number of the last event that may be kept.
-        changes: Texts by what they replace: `system:AGENT`, `definition:NAME`, `message:LINE`, `result:CALL`, `settings`. Hooks,
-            servers and other settings that start programs or allow calls count only if the new folder lies in the runs folder of
-            the current project; elsewhere give them to `open_session`.
+        changes: Texts by what they replace: `system:AGENT`, `definition:NAME`, `message:LINE`, `result:CALL`, `settings`.
         files: Treatment of calls that change files or run commands: `refuse`, or `here` for the files as they are now.
         runs: The folder for the new run folder; by default that of the run.
         named: Further changes that the program makes itself, in words, such as `model=...`.
@@ -91,13 +90,9 @@ def branch(
         start=_start_of(read, cut, journal.header.run, files),
     )
     write_branch(plan, folder, ports.disk)
+    problem = "" if earlier is None else earlier.problem
     return RunBranch(
-        folder=folder,
-        from_run=journal.header.run,
-        at=at,
-        left_out=cut.left_out,
-        stands=cut.stands,
-        problem="" if earlier is None else earlier.problem,
+        folder=folder, from_run=journal.header.run, at=at, left_out=cut.left_out, stands=cut.stands, problem=problem
     )
 
 

@@ -195,6 +195,26 @@ def test_a_foreign_branch_runs_no_hooks(run: Path) -> None:
     assert any("hooks: ignored" in line for line in told)
 
 
+@pytest.mark.promise("W-foreign")
+def test_files_of_a_run_that_are_links_are_not_followed(run: Path, tmp_path: Path) -> None:
+    """A run folder of somebody else would bring files of this user into its branch."""
+    copy = tmp_path / run.name
+    shutil.copytree(run, copy)
+    (tmp_path / "private.md").write_text("a private plan")
+    (copy / "plans").mkdir()
+    (copy / "plans" / "own.md").write_text("a plan")
+    (copy / "plans" / "other.md").symlink_to(tmp_path / "private.md")
+
+    made = branch(copy, last_call(run), ports=PORTS)
+
+    assert [path.name for path in (made.folder / "plans").iterdir()] == ["own.md"]
+    transcript = copy / "transcripts" / "main.jsonl"
+    transcript.rename(tmp_path / "main.jsonl")
+    transcript.symlink_to(tmp_path / "main.jsonl")
+    with pytest.raises(UsageError, match=r"cannot read the transcript main\.jsonl: it is missing, or a link"):
+        branch(copy, last_call(run), ports=PORTS)
+
+
 @pytest.mark.parametrize("name", ["../main.jsonl", "/main.jsonl", "main\0.jsonl"])
 def test_a_journal_that_names_a_file_elsewhere_is_refused(run: Path, tmp_path: Path, name: str) -> None:
     """Else a run of somebody else's could have files outside of its folder replaced."""

@@ -88,6 +88,14 @@ BRANCHES: Final = (
         tests=_CHANGES,
     ),
     Mutant(
+        "a branch follows links out of its run",
+        ("W-foreign",),
+        _START,
+        "return path.is_file() and path.resolve() ==",
+        "return path.is_file() or False and path.resolve() ==",
+        tests=_CHANGES,
+    ),
+    Mutant(
         "a branch changes files",
         ("W-files",),
         "greenroom.permissions._decide",

@@ -132,9 +132,18 @@ def read_branch(run_folder: Path) -> BranchStart | None:
         raise UsageError(f"cannot open the branch {run_folder.name}: {BRANCH_FILE} is malformed ({error})") from None
     except JournalError as error:
         raise UsageError(f"cannot open the branch {run_folder.name}: {error}") from None
+    for file in start.definitions.values():
+        if not is_file_of_run(run_folder, file):
+            raise UsageError(f"cannot open the branch {run_folder.name}: {file} is missing, or a link to another file")
     loaded = {name: load_changed(name, run_folder / file) for name, file in start.definitions.items()}
     start = attrs.evolve(start, loaded=loaded, is_fresh=not end.entries or end.entries[-1].seq <= start.kept)
     return start if _is_own(run_folder) else start.without_programs()
+
+
+def is_file_of_run(run_folder: Path, name: str) -> bool:
+    """True if a run folder has a file of that name, and no link leads to it: a run may come from somebody else."""
+    path = run_folder / name
+    return path.is_file() and path.resolve() == run_folder.resolve() / name
 
 
 def _is_own(run_folder: Path) -> bool:
