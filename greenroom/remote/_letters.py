@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
 import attrs
 import trio
 
+from greenroom import serving
 from greenroom.core import GreenroomError, PeerError, UsageError, open_bare_nursery
-from greenroom.serving import check_path, connect_unix, is_same_user, open_unix_listener, shake_hands
+from greenroom.serving import check_path, connect_unix, is_same_user, open_unix_listener
 
 if TYPE_CHECKING:
     from trio_websocket import WebSocketConnection, WebSocketRequest
@@ -122,7 +123,7 @@ class _Letterbox:
                 async with open_bare_nursery() as nursery:
                     try:
                         accept = partial(wrap_server_stream, nursery, max_message_size=MAX_FRAME)
-                        await self._serve(await shake_hands(stream, accept))
+                        await self._serve(await serving.shake_hands(stream, accept))
                     finally:
                         nursery.cancel_scope.cancel()
         except Exception:  # noqa: BLE001, S110 - input is arbitrary; only the connection fails
@@ -274,7 +275,7 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
             raise LetterRefused("refused", f"another user's process listens on {str(path)!r}")
         async with open_bare_nursery() as nursery:
             try:
-                yield await shake_hands(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))
+                yield await serving.shake_hands(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))
             finally:
                 nursery.cancel_scope.cancel()
     except ExceptionGroup as group:  # from the library's reader, if the connection failed
