@@ -23,9 +23,9 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.actors import Behavior, Context, Ref
-from greenroom.core import UsageError
+from greenroom.core import NameTaken, UsageError
 from greenroom.remote.links._dialling import LINK_PATH, Unreachable, dialled, greet, read_address
-from greenroom.remote.links._link import Link, LinkConnection, LinkPace
+from greenroom.remote.links._link import CLOSE_S, Link, LinkConnection, LinkPace
 from greenroom.remote.links._link_permits import LinkPermit
 from greenroom.remote.links._link_states import LinkState
 from greenroom.remote.links._remote_calls import LinkLost
@@ -316,8 +316,18 @@ class LinkNode:
         self._links.pop(key, None)
         ref.stop(why="the link is lost")
 
-    def close(self) -> None:
-        """Lose all links."""
+    async def close(self, *, timeout_s: float = CLOSE_S) -> None:
+        """Close all links, as soon as the other nodes have everything that was sent. If cancelled, they are closed at once.
+
+        Args:
+            timeout_s: Time to wait, in seconds.
+        """
+        async with trio.open_nursery() as nursery:
+            for link in self.links():
+                nursery.start_soon(partial(link.close, timeout_s=timeout_s))
+
+    def lose_links(self) -> None:
+        """Lose all links at once."""
         for link in self.links():
             link.lose("the node closes")
 
@@ -337,7 +347,9 @@ async def open_node(
     pace: LinkPace | None = None,
     report: Callable[[Incident], None] | None = None,
 ) -> AsyncIterator[LinkNode]:
-    """Open a node until the block is left; then its links are lost, and nothing listens any more.
+    """Open a node until the block is left; then its links are closed, and nothing listens any more.
+
+    Links wait at most 2 s for the other nodes to take what was sent; if the block is left by an error or cancelled, they do not wait.
 
     Args:
         runtime: The runtime whose actors may be published; links are actors below `remote` in it.
@@ -367,6 +379,7 @@ async def open_node(
     try:
         if not listen:
             yield node
+            await node.close()
             return
         upgrade = Upgrade(
             path=LINK_PATH,
@@ -380,7 +393,9 @@ async def open_node(
         async with open_server([upgrade], listen=listen, hosts=hosts, report=report) as server:
             node.addresses = server.addresses
             yield node
-            node.close()
+            await node.close()
     finally:
-        node.close()
+        node.lose_links()
         supervisor.ref.stop(why="the node closes")
+        with trio.CancelScope(shield=True), trio.move_on_after(CLOSE_S):
+            await supervisor.ref.wait_ended()

@@ -111,9 +111,13 @@ class LinkWire:
         if kind.is_refusable and not channel.has_room(len(text)):
             self.is_full = True
             return None
-        if kind is AnswerFrame and len(text) > _SMALL_BYTES and channel.waiting_bytes + len(text) > self._max_unacknowledged_bytes:
+        if (
+            kind is AnswerFrame
+            and len(text) > _SMALL_BYTES
+            and channel.waiting_bytes + len(text) > self._max_unacknowledged_bytes
+        ):
             raise UsageError(
-                f"a {kind.kind!r} of {len(text):,} bytes cannot be sent: {channel.waiting_bytes:,} bytes are not acknowledged"
+                f"an {kind.kind!r} of {len(text):,} bytes cannot be sent: {channel.waiting_bytes:,} bytes are not acknowledged"
             )
         return channel.put(text)
 
