@@ -164,8 +164,8 @@ LINKS: Final = (
         "large answers are kept without a bound",
         (),
         _WIRE,
-        "        if kind is AnswerFrame and len(text) > _SMALL_BYTES and ",
-        "        if False and ",
+        "            and len(text) > _SMALL_BYTES\n",
+        "            and False\n",
         tests=_PERMITS_TESTS,
     ),
 )
