@@ -25,7 +25,7 @@ LANES: Final = ("now", "next", "later", "leased", "postponed")
 def columns_of(entries: list[Entry]) -> Columns:
     columns = Columns(EVENTS)
     for change in changes(entries, FOLDS):
-        columns.take(change)
+        columns.take(change.entry, change.subjects)
     return columns
 
 
