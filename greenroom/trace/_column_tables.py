@@ -85,7 +85,7 @@ class KeptPatches(Sequence[tuple[int, list[Any]]]):
     def append(self, position: int, patch: Patch) -> None:
         """Append the change of an event."""
         self._positions.append(position)
-        self._parts.append(as_json(patch))
+        self._parts.append(as_json(tuple(patch)))  # a named tuple would become text
 
     def clear(self) -> None:
         """Forget them."""

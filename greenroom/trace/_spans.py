@@ -31,7 +31,7 @@ class _Step(NamedTuple):
     """One of `STEPS`; empty if it is none."""
     names: tuple[str, ...]
     read: Callable[[Event], Any]
-    """Returns the values of the fields with those names."""
+    """Returns the values of the fields with those names: of one, its value alone."""
 
 
 class OpenSpans:
@@ -59,7 +59,10 @@ class OpenSpans:
         held = self._held.get(owner)
         if held is None:
             held = self._held[owner] = {}
-        fields = tuple(entry[name] for name in names) if isinstance(event, UnknownEvent) else read(event)
+        if isinstance(event, UnknownEvent):
+            fields = entry[names[0]] if len(names) == 1 else tuple(entry[name] for name in names)
+        else:
+            fields = read(event)
         if step == "end":
             begin = _pop(held, (what, fields))
             return begin, begin is None and self._pop_created(held, what, fields) is None  # it may end while pending
@@ -77,8 +80,6 @@ class OpenSpans:
         what, _, step = kind.rpartition(".")
         names = self._shared.get(what, ())
         read: Callable[[Event], Any] = attrgetter(*names) if names else lambda _: ()
-        if len(names) == 1:
-            read = lambda event, one=read: (one(event),)  # noqa: E731 - as with several names, a tuple
         found = self._steps[kind] = _Step(what, step if step in STEPS else "", names, read)
         return found
 

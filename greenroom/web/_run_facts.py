@@ -11,10 +11,9 @@ from typing import Any, Final, final
 from greenroom.models.budgets import Pricing
 from greenroom.session import SessionBegan
 from greenroom.trace import Entry, Header, RunEnding, RunIndex, World, parse_line
-from greenroom.trace._world import BEGINS, ENDS
 
 _PRICING: Final = Pricing()
-_NOTED: Final = frozenset({*BEGINS, *ENDS, "session.titled", "actor.new", "actor.end", "agent.defined"})
+_NOTED: Final = RunEnding.KINDS | {"session.titled", "agent.defined"}
 """Kinds of events that say something of the whole run."""
 
 
