@@ -201,9 +201,9 @@ docs: setup-dev ## write the pages and tables of docs/ that are made from the co
 	@$(BIN)/python -m tests.docs
 
 lock: ## resolve the dependencies anew and write both locks (needs uv)
-	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --group build --universal --no-strip-extras --generate-hashes \
+	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --extra redis --group build --universal --no-strip-extras --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock
-	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --group dev --constraint requirements.lock --universal --no-strip-extras --generate-hashes \
+	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --extra redis --group dev --constraint requirements.lock --universal --no-strip-extras --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements-dev.lock
 
 clean: ## remove .venv, caches and build results (run folders stay)
