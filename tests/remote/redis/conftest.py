@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.remote.redis.real_redis import RealRedis, started_redis
+from tests.remote.redis.real_redis import started_redis
+from tools.chaos.redis_process import RealRedis
 
 
 @pytest.fixture(scope="module")

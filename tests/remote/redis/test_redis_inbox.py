@@ -15,7 +15,8 @@ from greenroom.core.ports import Ports
 from greenroom.inbox import InboxStore
 from greenroom.remote.redis import open_redis_inbox
 from greenroom.testing import INBOX_RULES, InboxKit
-from tests.remote.redis.real_redis import MEMORY_STREAMS, RealRedis
+from tests.remote.redis.real_redis import MEMORY_STREAMS
+from tools.chaos.redis_process import RealRedis
 
 pytestmark = pytest.mark.filterwarnings(MEMORY_STREAMS)
 
