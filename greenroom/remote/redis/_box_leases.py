@@ -43,7 +43,7 @@ def fence_of(text: str) -> Fence:
 
 @final
 @attrs.frozen
-class Occupied:
+class LeasedElsewhere:
     """Somebody else has the box."""
 
     holder: str
@@ -62,7 +62,7 @@ class Claimable:
     """True if that must fail where the holder has renewed its lease meanwhile."""
 
 
-LeasePlan: TypeAlias = Claimable | Occupied
+LeasePlan: TypeAlias = Claimable | LeasedElsewhere
 
 
 def plan_lease(found: Fence | None, left_s: float, *, holder: str) -> LeasePlan:
@@ -81,7 +81,7 @@ def plan_lease(found: Fence | None, left_s: float, *, holder: str) -> LeasePlan:
     if found.node == fence.node:
         return Claimable(fence, if_free=False)
     if left_s > 0:
-        return Occupied(found.holder, left_s)
+        return LeasedElsewhere(found.holder, left_s)
     return Claimable(fence, if_free=True)
 
 

@@ -35,7 +35,7 @@ from greenroom.inbox import (
     check_item,
     check_room,
 )
-from greenroom.remote.redis._box_leases import BoxLeases, Claimable, Fence, Occupied, fence_of, plan_lease
+from greenroom.remote.redis._box_leases import BoxLeases, Claimable, Fence, LeasedElsewhere, fence_of, plan_lease
 from greenroom.remote.redis._inbox_scripts import (
     ACKNOWLEDGE,
     BEGIN,
@@ -148,10 +148,10 @@ class RedisInboxStore:
         self._leases.forget(box)
         until = trio.current_time() + self._leases.lease_s + 1.0
         plan = await self._claim(box)
-        while isinstance(plan, Occupied) and trio.current_time() < until:
+        while isinstance(plan, LeasedElsewhere) and trio.current_time() < until:
             await trio.sleep(min(plan.left_s + 0.01, 1.0))
             plan = await self._claim(box)
-        if isinstance(plan, Occupied):
+        if isinstance(plan, LeasedElsewhere):
             raise self._occupied(box, plan.holder)
         self._cursors.pop(box, None)
         self._news.note_put(box)
@@ -230,7 +230,7 @@ class RedisInboxStore:
             due = self._leases.due(began)
             if not due:
                 continue
-            arguments = [int(self._leases.lease_s * 1000), *map(str, due.values())]
+            arguments: list[str | int] = [int(self._leases.lease_s * 1000), *map(str, due.values())]
             try:
                 lost = await self._server.call(RENEW_BOXES, list(map(self._base, due)), arguments)
             except JournalError:
@@ -242,14 +242,14 @@ class RedisInboxStore:
                 else:
                     self._leases.note_held(box, fence, began)
 
-    async def _claim(self, box: str) -> Claimable | Occupied:
+    async def _claim(self, box: str) -> Claimable | LeasedElsewhere:
         """Get the lease of a box if it can be had."""
         lease_ms = int(self._leases.lease_s * 1000)
         while True:
             began = trio.current_time()
             has, left_ms = await self._server.call(READ_LEASE, [self._base(box)])
             plan = plan_lease(fence_of(has) if has else None, left_ms / 1000, holder=self.holder)
-            if isinstance(plan, Occupied):
+            if isinstance(plan, LeasedElsewhere):
                 return plan
             arguments = [has or "", str(plan.fence), int(plan.if_free), lease_ms]
             if await self._server.call(CLAIM_BOX, [self._base(box)], arguments):
@@ -259,6 +259,7 @@ class RedisInboxStore:
     async def _fenced(self, script: str, box: str, keys: list[str], *rest: str | float) -> list[Any]:
         """Run a script that needs the lease of a box."""
         fence = await self._fence(box)
+        answer: list[Any]
         word, *answer = await self._server.call(script, keys, [str(fence), *rest])
         if word == "fenced":
             raise self._lose(box, answer[0])
@@ -272,7 +273,7 @@ class RedisInboxStore:
         if fence is not None:
             return fence
         plan = await self._claim(box)
-        if isinstance(plan, Occupied):
+        if isinstance(plan, LeasedElsewhere):
             raise self._occupied(box, plan.holder)
         return plan.fence
 

@@ -32,7 +32,7 @@ class KitClock:
 
 
 @pytest.mark.parametrize("rule", INBOX_RULES, ids=lambda rule: rule.__name__)
-@pytest.mark.promise("I-57", "R9-a")
+@pytest.mark.promise("I-57")
 async def test_boxes_on_a_server_keep_the_rules_of_the_kit(
     rule: Callable[[InboxKit], object], redis: RealRedis
 ) -> None:
