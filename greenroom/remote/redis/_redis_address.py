@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, final
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import attrs
 
@@ -55,7 +55,7 @@ def parse_address(url: str) -> RedisAddress:
         # whatever it is, it may hold a password
         raise UsageError(f"invalid address of a redis server (scheme {parts.scheme[:20]!r}); expected {_SHOWN}")
     user = f"{parts.username or ''}:***@" if password else f"{parts.username}@" if parts.username else ""
-    shown = urlunsplit(parts._replace(netloc=user + parts.netloc.rpartition("@")[2], query="", fragment=""))
+    shown = f"{parts.scheme}://{user}{parts.netloc.rpartition('@')[2]}{parts.path}"
     secrets = tuple(sorted({password, unquote(password)} - {""}, key=len, reverse=True))
     return RedisAddress(url, shown, secrets)
 

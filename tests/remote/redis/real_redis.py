@@ -26,6 +26,13 @@ def need_redis() -> None:
         pytest.fail(text) if IS_DEMANDED else pytest.skip(text)
 
 
+def need_strikes() -> None:
+    """Skip a test that kills processes for many seconds, unless it is demanded."""
+    need_redis()
+    if not IS_DEMANDED:
+        pytest.skip("kills of redis take long; `make test-redis` runs them")
+
+
 @contextmanager
 def started_redis(folder: Path, *options: str) -> Iterator[RealRedis]:
     """Start a server; further options replace those that keep everything."""
