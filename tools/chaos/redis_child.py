@@ -46,7 +46,7 @@ async def take(store: InboxStore, folder: Path, role: str) -> None:
                 await store.begin(BOX, in_hand)
                 log(transcript, [item for item in in_hand if item not in known])
                 known.update(in_hand)
-                await trio.sleep(0.002)  # a kill finds it here
+                await trio.sleep(0.02)  # a kill finds it here
                 await store.ack(BOX, in_hand)
                 log(said, [f"accepted {item}" for item in in_hand])
                 if not in_hand:
