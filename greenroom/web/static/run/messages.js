@@ -48,8 +48,10 @@ export function makeMessages({ model, seen, source, go }) {
 
   async function ask() {
     const mark = shown;
+    const at = seen.at ? String(model.seq(seen.at - 1)) : "";
     const found = find();
     if (!found.length) {
+      node.dataset.at = at;
       picture.replaceChildren(h("p.blank", {}, "No message was sent up to this moment, as far as it is on record."));
       return;
     }
@@ -61,6 +63,7 @@ export function makeMessages({ model, seen, source, go }) {
     const column = Math.max(NARROW, Math.min(COLUMN, Math.floor((picture.clientWidth - 24) / places)));
     picture.style.setProperty("--column", `${column}px`);
     picture.replaceChildren(heads(lives), drawn(arrows, lives, places, column));
+    node.dataset.at = at;
     picture.scrollTop = picture.scrollHeight;
   }
 
@@ -89,7 +92,7 @@ export function makeMessages({ model, seen, source, go }) {
 
   function arrowOf(arrow, from, to, y) {
     const side = to >= from ? -1 : 1;
-    const group = make("g", { class: arrow.isDead ? "arrow is-dead" : "arrow", role: "listitem", tabindex: "0", "aria-label": `${model.name(arrow.from)} to ${model.name(arrow.to)}: ${arrow.type}${arrow.isDead ? `, died: ${arrow.reason}` : ""}` });
+    const group = make("g", { class: arrow.isDead ? "arrow is-dead" : "arrow", role: "listitem", tabindex: "0", "data-seq": model.seq(arrow.at), "data-from": model.lists.actors[arrow.from], "data-to": model.lists.actors[arrow.to], "aria-label": `${model.name(arrow.from)} to ${model.name(arrow.to)}: ${arrow.type}${arrow.isDead ? `, died: ${arrow.reason}` : ""}` });
     const line = from === to ? `M${from} ${y - 4} h22 v9 h-20` : `M${from} ${y} H${to + side * 2}`;
     group.append(make("path", { class: "hit", d: `M${Math.min(from, to) - 4} ${y} H${Math.max(from, to) + 26}` }), make("path", { d: line }));
     const tip = from === to ? `M${from + 7} ${y + 1} l-5 4 l5 4` : `M${to + side * 7} ${y - 4} L${to + side * 2} ${y} L${to + side * 7} ${y + 4}`;

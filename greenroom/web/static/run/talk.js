@@ -46,7 +46,7 @@ export function makeTalk({ model, seen, source, go }) {
     const first = known.slice(0, CHIPS);
     if (actor && !first.some((each) => each.actor === actor)) first.unshift({ actor, card: model.card(actor) });
     head.replaceChildren(
-      ...first.map((each) => h("button.chip", { type: "button", "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
+      ...first.map((each) => h("button.chip", { type: "button", "data-actor": model.lists.actors[each.actor], "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
       known.length > CHIPS ? h("span.muted", {}, `${known.length - CHIPS} more: choose one in the tree`) : "",
       iconButton("copy", "Copy the conversation as Markdown", () => copyAll(actor)),
     );
@@ -78,7 +78,9 @@ export function makeTalk({ model, seen, source, go }) {
 
   function show(toMoment = true) {
     const results = new Map();
-    for (const line of held.lines) for (const block of blocksOf(line)) if (block.type === "tool_result") results.set(block.tool_use_id, { block, line });
+    held.lines.forEach((line, place) => {
+      for (const block of blocksOf(line)) if (block.type === "tool_result") results.set(block.tool_use_id, { block, isLater: held.from + place >= held.at });
+    });
     const shownResults = new Set();
     const parts = [];
     let isMarked = false;
@@ -116,7 +118,7 @@ export function makeTalk({ model, seen, source, go }) {
       else if (block.type === "tool_use") {
         const found = results.get(block.id);
         if (found) shownResults.add(block.id);
-        made.push(h("div.call", { "data-call": visible(block.id), class: held.call && block.id === held.call ? "is-chosen" : "" }, h("div", {}, h("h2", {}, visible(block.name), toEvent(block.id, "tool.begin")), folded(asText(block.input))), h("div", { class: found?.block.is_error ? "is-error" : "" }, h("h2", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet", found ? toEvent(block.id, "tool.end") : ""), found ? folded(resultText(found.block)) : "")));
+        made.push(h("div.call", { "data-call": visible(block.id), class: held.call && block.id === held.call ? "is-chosen" : "" }, h("div", {}, h("h2", {}, visible(block.name), toEvent(block.id, "tool.begin")), folded(asText(block.input))), h("div", { class: `${found?.block.is_error ? "is-error" : ""} ${found?.isLater ? "is-later" : ""}`.trim() }, h("h2", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet", found ? toEvent(block.id, "tool.end") : ""), found ? folded(resultText(found.block)) : "")));
       } else if (block.type === "tool_result" && !shownResults.has(block.tool_use_id)) made.push(h("div.call", {}, h("div", {}, h("h2", {}, "result")), h("div", { class: block.is_error ? "is-error" : "" }, folded(resultText(block)))));
       else if (!["text", "tool_result"].includes(block.type)) made.push(h("p.empty", {}, visible(`${block.type}`)));
     }
