@@ -35,6 +35,7 @@ MAX_ROWS: Final = 500
 MAX_ARROWS: Final = 200
 MAX_LED: Final = 60
 FOLDED_LINES: Final = 20
+MAX_LINES: Final = 200
 _NAMES_OF: Final = ("tool", "purpose", "model", "behavior")
 _ID: Final = re.compile(r"a[0-9a-f]{16}")
 _SHOW: Final = """
@@ -167,7 +168,7 @@ class _Line:
 
 def _lines_of(entries: Sequence[Entry]) -> Iterator[tuple[str, _Line]]:
     for entry in entries:
-        actor, event = entry.event.actor, entry.event
+        actor = entry.event.actor
         if entry.kind == "agent.spoke":
             yield actor, _Line(entry.t, {"type": "text", "text": entry["text"]}, entry["text"])
         elif entry.kind == "turn.begin" and entry["msg"]:
@@ -182,9 +183,7 @@ def _lines_of(entries: Sequence[Entry]) -> Iterator[tuple[str, _Line]]:
             }
             yield actor, _Line(entry.t, block, f"words: {entry['summary']}")
         elif entry.kind == "tool.end":
-            lines = [
-                f"{number} of {event.seq if hasattr(event, 'seq') else entry.seq}" for number in range(entry.seq % 30)
-            ]
+            lines = [f"{number} of {entry.seq}" for number in range(entry.seq % 30)]
             result = {"type": "tool_result", "tool_use_id": entry["call"], "content": "\n".join(lines), "role": "user"}
             yield actor, _Line(entry.t, result, "\n".join(lines[:FOLDED_LINES]))
 
@@ -192,6 +191,7 @@ def _lines_of(entries: Sequence[Entry]) -> Iterator[tuple[str, _Line]]:
 def write_transcripts(journal: Path) -> dict[str, list[_Line]]:
     """Write transcripts that fit the events of a run, and return the lines of each agent."""
     text = read_journal(journal, EVENTS)
+    assert text.header.started
     began_s = datetime.fromisoformat(text.header.started).timestamp()
     names = {entry.event.actor: entry["transcript"] for entry in text.entries if entry.kind == "agent.defined"}
     made: dict[str, list[_Line]] = {actor: [] for actor in names}
@@ -215,41 +215,37 @@ async def compare_talk(page: BrowserPage, run: str, at: Entry, actor: str, lines
     """Assert that a conversation is marked at the moment, and shows what its lines say."""
     shown = await _shown(page, run, at.seq, "talk", _TALK % (at.seq, actor), actor=actor)
     first = shown[0][0] if shown else 0
+    results = _results_of(lines, range(first, min(first + MAX_LINES, len(lines))))
     later = {number for number, is_later, *_ in shown if is_later}
     for number, is_later, texts, results_later, is_below in shown:
-        line = lines[number]
+        line, place = lines[number], results.get(number)
         if line.t <= at.t:
             assert not is_later, f"line {number} was written before event {at.seq}"
         if line.t > at.t + 0.002:  # transcripts round down to milliseconds
             assert is_later, f"line {number} was written after event {at.seq}"
         assert is_below is is_later
-        result = _result_of(line, lines, first)
-        place = None if result is None else lines.index(result)
-        assert texts == [line.text, *([] if result is None else [result.text])], f"line {number}"
-        is_after = place is not None and (place in later or lines[place].t > at.t + 0.002)
+        expected = [line.text, *([] if place is None else [lines[place].text])]
+        assert texts == expected, f"line {number}: {texts!r} is shown, {expected!r} is written"
         if place is not None and not at.t < lines[place].t <= at.t + 0.002:
+            is_after = place in later or lines[place].t > at.t
             assert bool(results_later) is is_after, f"result of line {number}"
-    numbers = [number for number, *_ in shown]
-    alone = [
-        number
-        for number, line in enumerate(lines)
-        if first <= number < first + 200 and not _is_beside(line, lines, first)
-    ]
-    assert numbers == alone
+    alone = [number for number in range(first, first + MAX_LINES) if number < len(lines)]
+    assert [number for number, *_ in shown] == [number for number in alone if number not in results.values()]
 
 
-def _result_of(line: _Line, lines: Sequence[_Line], first: int) -> _Line | None:
-    if line.block["type"] != "tool_use":
-        return None
-    return next(
-        (each for each in lines[first : first + 200] if each.block.get("tool_use_id") == line.block["id"]), None
-    )
-
-
-def _is_beside(line: _Line, lines: Sequence[_Line], first: int) -> bool:
-    """True if a result is shown beside its call."""
-    call = line.block.get("tool_use_id")
-    return call is not None and any(each.block.get("id") == call for each in lines[first : first + 200])
+def _results_of(lines: Sequence[_Line], window: range) -> dict[int, int]:
+    """Return the place of the result of each call, by the call's place: the first with its id that no call before it has."""
+    found: dict[int, int] = {}
+    for call in window:
+        if lines[call].block["type"] == "tool_use":
+            named = (
+                place
+                for place in window[call - window.start + 1 :]
+                if lines[place].block.get("tool_use_id") == lines[call].block["id"] and place not in found.values()
+            )
+            if (place := next(named, None)) is not None:
+                found[call] = place
+    return found
 
 
 # --- causes, messages, problems -------------------------------------------------------------------------------------------
