@@ -73,7 +73,12 @@ _WHY: Final = """() => {
 }"""
 _MESSAGES: Final = """() => {
   const node = document.querySelector('.view-messages');
-  if (node.dataset.at !== '%d') return null;
+  const most = node.querySelector('select');
+  if (most.value !== '200') {
+    most.value = '200';
+    most.dispatchEvent(new Event('change'));
+  }
+  if (node.dataset.at !== '%d' || node.dataset.most !== '200') return null;
   return [...node.querySelectorAll('g.arrow')].map(({ dataset, classList, ariaLabel }) => [Number(dataset.seq), dataset.from, dataset.to, classList.contains('is-dead'), ariaLabel.split(': ')[1].split(',')[0]]);
 }"""
 _FINDINGS: Final = """() => {
@@ -279,11 +284,8 @@ async def compare_messages(page: BrowserPage, run: str, entries: Sequence[Entry]
         for entry in entries
         if entry.kind in {"message.put", "message.died"} and entry.seq <= at.seq
     ]
-    await page.evaluate(
-        f"(() => {{ const count = document.querySelector('.view-messages select'); if (count && count.value !== '{MAX_ARROWS}')"
-        f" {{ count.value = '{MAX_ARROWS}'; count.dispatchEvent(new Event('change')); }} }})()"
-    )
-    assert await _shown(page, run, at.seq, "messages", _MESSAGES % at.seq) == expected[-MAX_ARROWS:]
+    shown = await _shown(page, run, at.seq, "messages", _MESSAGES % at.seq)
+    _assert_same(f"messages at event {at.seq}", shown, expected[-MAX_ARROWS:])
 
 
 async def compare_findings(page: BrowserPage, run: str, journal: Path) -> None:
