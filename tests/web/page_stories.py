@@ -57,8 +57,8 @@ _TABLE: Final = """() => {
 }"""
 _TALK: Final = """() => {
   if (!document.querySelector('.talk .here')?.textContent.startsWith('event %d ')) return null;
-  if (document.querySelector('.view-talk .chip[aria-pressed=true]')?.dataset.actor !== '%s') return null;
   const log = document.querySelector('.talk');
+  if (log.dataset.actor !== '%s' || document.querySelector('.view-talk .chip[aria-pressed=true]')?.dataset.actor !== log.dataset.actor) return null;
   const before = [...log.children].indexOf(log.querySelector('.here'));
   return [...log.querySelectorAll('.turn')].map((turn) => [Number(turn.dataset.line), turn.classList.contains('is-later'),
     [...turn.querySelectorAll('.text, pre')].map((each) => each.textContent), turn.querySelectorAll('.call > .is-later').length,

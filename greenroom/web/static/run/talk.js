@@ -31,7 +31,7 @@ export function makeTalk({ model, seen, source, go }) {
   function draw() {
     const known = agents();
     actor = known.some((each) => each.actor === seen.actor) ? seen.actor : (known[0]?.actor ?? 0);
-    const mark = `${actor}/${model.t(seen.at - 1)}/${known.length}`;
+    const mark = `${actor}/${seen.at}/${known.length}`;
     if (mark === shown) return;
     shown = mark;
     drawHead(known);
@@ -91,6 +91,7 @@ export function makeTalk({ model, seen, source, go }) {
     });
     if (!isMarked) parts.push(momentMark());
     const end = held.from + held.lines.length;
+    log.dataset.actor = model.lists.actors[held.actor];
     log.replaceChildren(
       held.why ? h("p.blank", {}, visible(held.why)) : "",
       held.from > 0 ? h("button.outlined.small.earlier", { type: "button", onclick: () => further(held.from - PAGE) }, `Earlier lines (${held.from})`) : "",
