@@ -42,7 +42,7 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
 @final
 @attrs.frozen
 class LinkPermit:
-    """What a peer may do."""
+    """The permissions of a peer."""
 
     may: frozenset[LinkVerb] = attrs.field(
         default=frozenset((LinkVerb.TELL, LinkVerb.ASK, LinkVerb.WATCH)), converter=_verbs

@@ -71,7 +71,7 @@ class LinkPeer:
     tls: ssl.SSLContext | None = attrs.field(default=None, repr=False)
     """Certificates that count for `https`; by default those of the system."""
     permit: LinkPermit = attrs.field(factory=LinkPermit)
-    """What it may do with actors of this node; by default `tell`, `ask` and `watch` those that are published."""
+    """Permissions with actors of this node; by default `tell`, `ask` and `watch` those that are published."""
 
 
 @final

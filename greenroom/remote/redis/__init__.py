@@ -1,4 +1,4 @@
-"""What several processes share on a redis server: the boxes of an inbox store, and work queues. Needs the extra `redis`."""
+"""Boxes of an inbox store, and work queues, that several processes share on a redis server. Needs the extra `redis`."""
 
 from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 

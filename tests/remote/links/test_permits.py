@@ -1,4 +1,4 @@
-"""What a peer may do: each order without its permission is refused, told to the sender and recorded once."""
+"""Permissions of a peer: each order without its permission is refused, told to the sender and recorded once."""
 
 from __future__ import annotations
 
