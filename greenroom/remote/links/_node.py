@@ -336,6 +336,28 @@ _TEMPORARY: Final = ChildSpec(restart=Restart.TEMPORARY)
 
 
 @asynccontextmanager
+async def _listening(
+    node: LinkNode, listen: Sequence[Tcp | UnixSocket], hosts: Sequence[str], report: Callable[[Incident], None] | None
+) -> AsyncIterator[None]:
+    """Take links wherever it is said, if anywhere."""
+    if not listen:
+        yield
+        return
+    upgrade = Upgrade(
+        path=LINK_PATH,
+        serve=node.serve,
+        judge=lambda _: None,
+        protocol=SUBPROTOCOL,
+        max_bytes_before_proof=MAX_HELLO,
+        max_bytes=MAX_MESSAGE,
+        refuses_origins=True,
+    )
+    async with open_server([upgrade], listen=listen, hosts=hosts, report=report) as server:
+        node.addresses = server.addresses
+        yield
+
+
+@asynccontextmanager
 async def open_node(
     runtime: Runtime,
     *,
@@ -377,21 +399,7 @@ async def open_node(
         runtime, supervisor, name=name, codec=codec or MessageCodec(), peers=peers or {}, pace=pace or LinkPace()
     )
     try:
-        if not listen:
-            yield node
-            await node.close()
-            return
-        upgrade = Upgrade(
-            path=LINK_PATH,
-            serve=node.serve,
-            judge=lambda _: None,
-            protocol=SUBPROTOCOL,
-            max_bytes_before_proof=MAX_HELLO,
-            max_bytes=MAX_MESSAGE,
-            refuses_origins=True,
-        )
-        async with open_server([upgrade], listen=listen, hosts=hosts, report=report) as server:
-            node.addresses = server.addresses
+        async with _listening(node, listen, hosts, report):
             yield node
             await node.close()
     finally:
