@@ -138,6 +138,10 @@ class MaskedDisk:
         """Append to a file."""
         self._disk.append(path, self._masked(path, content))
 
+    def append_all(self, parts: Iterable[tuple[str, bytes]]) -> None:
+        """Append to files one after another."""
+        self._disk.append_all([(path, self._masked(Path(path), content)) for path, content in parts])
+
     def write(self, path: Path, content: bytes) -> None:
         """Replace a file in one step."""
         self._disk.write(path, self._masked(path, content))

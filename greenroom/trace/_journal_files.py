@@ -10,12 +10,10 @@ because a run has very many.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias, final
-
-import attrs
 
 from greenroom.core import UsageError, whole_path
 from greenroom.core.ports import Disk
@@ -23,22 +21,8 @@ from greenroom.trace._codec import Codec
 
 MAX_FILES: Final = 4_096
 """Maximum number of files that are remembered: that they are in the run folder, and how long they are."""
-
-
-@final
-@attrs.define(eq=False)
-class AppendedFile:
-    """A file that nobody else writes."""
-
-    path: Path
-    text: str
-    """The path as text."""
-    length: int | None = None
-    """Its length on disk, which to ask for costs as much as writing a line; None if it is not known."""
-
-
-Placed: TypeAlias = tuple[int, AppendedFile, bytes]
-"""Content for a file, and the number of the batch's journal lines that go before it."""
+Placed: TypeAlias = tuple[int, str, bytes]
+"""Content for a file, by its path, and the number of the batch's journal lines that go before it."""
 
 
 @final
@@ -54,10 +38,11 @@ class RunPaths:
         self._run = folder.name
         self._inside = f"{whole_path(folder)}{os.sep}"
         self._own = self._inside + own
-        self._known: dict[str, AppendedFile] = {}
+        self._known: dict[str, str] = {}
+        """Absolute paths, by what was given."""
 
-    def find(self, path: Path) -> AppendedFile:
-        """Return the file of a path that is absolute or relative to the run folder.
+    def find(self, path: Path) -> str:
+        """Return the absolute path, as text, of one that is absolute or relative to the run folder.
 
         Paths are compared as text: anything else would cost more than the rest of writing a line.
 
@@ -65,18 +50,17 @@ class RunPaths:
             UsageError: The file is outside the run folder, or is the writer's own.
         """
         text = str(path)
-        file = self._known.get(text)
-        return self._add(path, text) if file is None else file
+        return self._known.get(text) or self._add(text)
 
-    def _add(self, path: Path, text: str) -> AppendedFile:
+    def _add(self, text: str) -> str:
         whole = text if text.startswith(self._inside) else self._inside + text
         if whole == self._own or os.path.normpath(whole) != whole:  # normalizing shortens a path that leaves the folder
             raise UsageError(
                 f"path must be a file in the folder of run {self._run!r} other than its journal, got {text!r}"
             )
         if len(self._known) >= MAX_FILES:
-            self._known.clear()  # one that comes again is measured again, when all before has been written
-        return self._known.setdefault(whole, AppendedFile(path if whole is text else Path(whole), whole))
+            self._known.clear()
+        return self._known.setdefault(text, whole)
 
 
 @final
@@ -84,25 +68,27 @@ class JournalFiles:
     """A run folder, as seen by its writer.
 
     Attributes:
-        queued: Bytes that are not on disk yet, in order, each with its file.
+        queued: Bytes that are not on disk yet, in order, each with the path of its file.
         lines_bytes: Bytes of journal lines queued so far.
         encode: Returns the line of a record; callable from any thread. It never fails.
     """
 
     def __init__(self, disk: Disk, journal: Path, codec: Codec, *, base_t: float) -> None:
         self._disk = disk
-        self._journal = AppendedFile(journal, str(journal))
+        self._journal = str(journal)
         self.base_t = base_t
         self.encode = codec.encoder(base_t)
-        self._folders = {journal.parent}
+        self._folders = {str(journal.parent)}
         """Folders known to exist."""
+        self._lengths: dict[str, int] = {}
+        """Lengths of files before the queued bytes; to ask for one costs as much as writing a line."""
         self._dirty: dict[str, None] = {}
         """Paths as text, which takes a quarter of the memory: many seconds of a crowd may wait here for the next sync.
         """
         self._is_refused = False
-        """True if the disk has not taken the first queued bytes, or not all of them."""
+        """True if the disk has not taken all queued bytes, and may have taken some."""
         self._sync_error: OSError | None = None
-        self.queued: deque[tuple[AppendedFile, bytes]] = deque()
+        self.queued: list[tuple[str, bytes]] = []
         self.lines_bytes = 0
 
     @property
@@ -117,29 +103,14 @@ class JournalFiles:
 
     def enqueue(self, contents: Sequence[Placed], lines: Sequence[bytes]) -> None:
         """Queue a batch: content for files between the journal's own lines; never fails."""
-        queue, journal = self.queued.append, self._journal
-        at = 0
-        file, parts = journal, list[bytes]()
-        """What comes next, all of it for one file."""
-        for place, other, content in contents:
+        queue, journal, at = self.queued.append, self._journal, 0
+        for place, path, content in contents:
             if place > at:
-                if file is not journal:
-                    queue((file, b"".join(parts)))
-                    file, parts = journal, []
-                parts += lines[at:place]
+                queue((journal, b"".join(lines[at:place])))
                 at = place
-            if other is not file:
-                if parts:
-                    queue((file, b"".join(parts)))
-                file, parts = other, [content]
-            else:
-                parts.append(content)
-        if file is not journal:
-            queue((file, b"".join(parts)))
-            parts = []
-        parts += lines[at:]
-        if parts:
-            queue((journal, b"".join(parts)))
+            queue((path, content))
+        if at < len(lines):
+            queue((journal, b"".join(lines[at:])))
         self.lines_bytes += sum(map(len, lines))
 
     def write(self) -> None:
@@ -149,24 +120,30 @@ class JournalFiles:
             OSError: The disk refused; the bytes that it did not take are still queued.
         """
         if self._is_refused:
-            self._resume()
-        queued, dirty, append = self.queued, self._dirty, self._disk.append
+            self._drop_arrived()
+        queued, lengths = self.queued, self._lengths
+        if len(lengths) > MAX_FILES:
+            lengths.clear()
+        paths = dict.fromkeys(dict(queued))
+        for path in paths:
+            if path not in lengths:
+                self._begin(path)
+        self._dirty.update(paths)
         try:
-            while queued:
-                file, content = queued[0]
-                length = file.length or self._begin(file)
-                append(file.path, content)
-                file.length = length + len(content)
-                dirty[file.text] = None
-                queued.popleft()
+            self._disk.append_all(queued)
         except BaseException:
             self._is_refused = True
+            with suppress(OSError):  # else before the next try
+                self._drop_arrived()
             raise
+        for path, content in queued:
+            lengths[path] += len(content)
+        queued.clear()
 
     def take_dirty(self) -> list[str]:
         """Take the paths of files that were written but not synced; the caller syncs them."""
         dirty, self._dirty = self._dirty, {}
-        own = self._journal.text
+        own = self._journal
         return sorted(dirty, key=lambda path: path == own)  # files that the journal refers to come first
 
     def sync(self, paths: Sequence[str]) -> None:
@@ -189,23 +166,32 @@ class JournalFiles:
         """Close the files."""
         self._disk.close()
 
-    def _begin(self, file: AppendedFile) -> int:
-        """Return the length of a file, and make the folder of one that is empty."""
-        try:
-            file.length = self._disk.size(file.path)
-        except FileNotFoundError:
-            file.length = 0
-        folder = file.path.parent
-        if not file.length and folder not in self._folders:
-            self._disk.make_folder(folder)
+    def _begin(self, path: str) -> None:
+        """Note the length of a file, and make the folder of one that is empty."""
+        length = self._measure(path)
+        folder = os.path.dirname(path)  # noqa: PTH120 - text, as all here
+        if not length and folder not in self._folders:
+            self._disk.make_folder(Path(folder))
             self._folders.add(folder)
-        return file.length
+        self._lengths[path] = length
 
-    def _resume(self) -> None:
-        """Drop the bytes of a refused append that arrived anyway."""
-        file, content = self.queued[0]
-        before = file.length
-        if before is not None:  # else it was not even begun
-            arrived = min(max(0, self._begin(file) - before), len(content))
-            self.queued[0] = (file, content[arrived:])
-        self._is_refused = False
+    def _measure(self, path: str) -> int:
+        try:
+            return self._disk.size(Path(path))
+        except FileNotFoundError:
+            return 0
+
+    def _drop_arrived(self) -> None:
+        """Drop what has arrived of the bytes that the disk refused as a whole."""
+        lengths = self._lengths
+        measured = {path: self._measure(path) for path in dict(self.queued) if path in lengths}
+        arrived = {path: max(0, length - lengths[path]) for path, length in measured.items()}
+        left: list[tuple[str, bytes]] = []
+        for path, content in self.queued:
+            count = min(arrived.get(path, 0), len(content))  # 0 for one that was queued after the refusal
+            if count:
+                arrived[path] -= count
+            if count < len(content):
+                left.append((path, content[count:]))
+        self.queued, self._is_refused = left, False
+        lengths.update(measured)

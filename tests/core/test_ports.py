@@ -107,15 +107,39 @@ def test_more_files_than_a_process_may_open_are_appended_to_and_synced(
         for path in paths:
             disk.append(path, word)
             disk.append(paths[0], b"!")
+        disk.append_all([(str(path), b"?") for path in paths[1:]])
     held = count_open() - before
     for path in [*paths, tmp_path / "never"]:
         disk.sync(path)
     disk.close()
 
     assert held <= 100
-    assert {path.read_bytes() for path in paths[1:]} == {b"one two"}
+    assert {path.read_bytes() for path in paths[1:]} == {b"one ?two?"}
     assert paths[0].read_bytes().count(b"!") == 2_000
     assert count_open() == before
+
+
+def test_appending_to_several_files_ends_with_the_part_that_is_refused(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parts before it are whole, and none behind it is written, though it would fit."""
+    paths = [tmp_path / name for name in "abc"]
+    real = os.write
+
+    def write(descriptor: int, content: bytes) -> int:
+        if len(content) > 5:
+            return real(descriptor, content[:5])
+        if content == b"ong":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(descriptor, content)
+
+    monkeypatch.setattr(os, "write", write)
+    parts = [("a", b"one "), ("b", b"two "), ("a", b"three"), ("b", b"too long"), ("a", b"-"), ("c", b"-")]
+    with pytest.raises(OSError, match="No space"):
+        disk.append_all((str(tmp_path / name), content) for name, content in parts)
+    monkeypatch.undo()
+
+    assert [path.read_bytes() for path in paths if path.exists()] == [b"one three", b"two too l"]
 
 
 def test_what_does_not_fit_onto_a_full_disk_is_not_left_there(

@@ -11,7 +11,7 @@ from typing import Any, final
 import attrs
 
 from greenroom.agents._state import CLOSING
-from greenroom.core.ports import Ports, SystemDisk
+from greenroom.core.ports import Disk, Ports, SystemDisk
 from greenroom.session import EVENTS, FOLDS
 from greenroom.testing import virtual_ports
 from greenroom.trace import JOURNAL, fold, read_journal
@@ -20,6 +20,8 @@ from greenroom.trace import JOURNAL, fold, read_journal
 @final
 class RecordingDisk:
     """The disk, with a list of all that was appended or replaced, a line at a time."""
+
+    append_all = Disk.append_all
 
     def __init__(self) -> None:
         self._disk = SystemDisk()

@@ -13,7 +13,7 @@ import pytest
 
 from greenroom.agents import AgentDefinition
 from greenroom.core import GreenroomError, JournalError, RuntimeFailed, SettingsError, UsageError
-from greenroom.core.ports import SystemDisk
+from greenroom.core.ports import Disk, SystemDisk
 from greenroom.models import Call, ScriptedModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
@@ -24,6 +24,8 @@ from tests.session.small_team import make_folder
 
 class FailingDisk:
     """A disk that takes nothing: it is full, or it cannot be written at all."""
+
+    append_all = Disk.append_all
 
     def __init__(self, *, is_read_only: bool) -> None:
         disk = SystemDisk()

@@ -15,7 +15,7 @@ from greenroom.agents import INTERRUPTED
 from greenroom.agents._blocks import LOST_RESULT
 from greenroom.agents._repair import faults_of
 from greenroom.core import GreenroomError, UsageError
-from greenroom.core.ports import Ports, SystemDisk
+from greenroom.core.ports import Disk, Ports, SystemDisk
 from greenroom.models import AnswerLike, Call, ModelRequest, PlaybookModel, ToolResultBlock
 from greenroom.session import open_session
 from greenroom.testing import virtual_ports
@@ -27,6 +27,8 @@ EFFECTS: Final = ("first", "second", "third")
 
 class RefusingDisk:
     """A disk that refuses every append from one of them on, the first in the middle of its bytes."""
+
+    append_all = Disk.append_all
 
     def __init__(self, appends: int, part: float) -> None:
         self._left = appends

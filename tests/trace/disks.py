@@ -58,6 +58,8 @@ class MemoryDisk(Disk):
 class FillingDisk:
     """A disk that is full from a certain moment on."""
 
+    append_all = Disk.append_all
+
     def __init__(self) -> None:
         self.is_full = False
         self._disk = SystemDisk()

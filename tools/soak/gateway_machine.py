@@ -100,6 +100,8 @@ class GatewayPlan(Kept):
 class FullableDisk:
     """A disk that can be full: then the gateway's journal takes nothing, or half a line."""
 
+    append_all = Disk.append_all
+
     def __init__(self) -> None:
         self._disk: Disk = SystemDisk(is_durable=False)
         self.is_full = False

@@ -14,7 +14,7 @@ import resource
 import secrets
 import stat
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,6 +65,17 @@ class Disk(Protocol):
     def append(self, path: Path, content: bytes) -> None:
         """Append to a file, created with mode 0600 on first use; write all of it or raise `OSError`."""
         ...
+
+    def append_all(self, parts: Iterable[tuple[str, bytes]]) -> None:
+        """Append to files one after another, as `append` does: no byte is written before those of earlier parts.
+
+        After an `OSError`, the parts before the refused one are written, and none after it.
+
+        Args:
+            parts: Each with the path of its file as text, which is the same text for the same file.
+        """
+        for path, content in parts:
+            self.append(Path(path), content)
 
     def sync(self, path: Path) -> None:
         """Return when everything appended to `path` would survive a power cut."""
@@ -140,17 +151,22 @@ class SystemDisk:
 
     def append(self, path: Path, content: bytes) -> None:
         """Append all of `content`, or raise `OSError`."""
-        text = str(path)
-        descriptor = self._open.pop(text, None)
-        if descriptor is None:
-            self._close_down_to(self._most_open - 1)
-            descriptor = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self.append_all([(str(path), content)])
+
+    def append_all(self, parts: Iterable[tuple[str, bytes]]) -> None:
+        """Append to files one after another, or raise `OSError`; each is looked up once."""
+        used: dict[str, int] = {}
+        write = os.write
         try:
-            written = os.write(descriptor, content)
-            if written < len(content):
-                _write_all(descriptor, memoryview(content)[written:])
+            for path, content in parts:
+                descriptor = used.get(path)
+                if descriptor is None:
+                    descriptor = used[path] = self._take(path, used)
+                written = write(descriptor, content)
+                if written < len(content):
+                    _write_all(descriptor, memoryview(content)[written:])
         finally:
-            self._put_back(text, descriptor)
+            self._put_back(used)
 
     def sync(self, path: Path) -> None:
         """Flush a file that was appended to, to the device, and close it: one that is not written to again stays closed."""
@@ -201,15 +217,28 @@ class SystemDisk:
         try:
             return os.fstat(descriptor).st_size
         finally:
-            self._put_back(text, descriptor)
+            self._put_back({text: descriptor})
 
     def close(self) -> None:
         """Close every descriptor that is not in use."""
         self._close_down_to(0)
 
-    def _put_back(self, text: str, descriptor: int) -> None:
-        if self._open.setdefault(text, descriptor) != descriptor:  # another thread has appended to it meanwhile
-            os.close(descriptor)
+    def _take(self, path: str, used: dict[str, int]) -> int:
+        """Return the descriptor of a file to append to; if those in use leave no room for it, they are put back."""
+        descriptor = self._open.pop(path, None)
+        if descriptor is not None:
+            return descriptor
+        if len(used) >= self._most_open:
+            self._put_back(used)
+        self._close_down_to(self._most_open - 1 - len(used))
+        return open_private(Path(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def _put_back(self, used: dict[str, int]) -> None:
+        """Make descriptors idle, and empty `used`."""
+        while used:
+            path, descriptor = used.popitem()
+            if self._open.setdefault(path, descriptor) != descriptor:  # another thread has appended to it meanwhile
+                os.close(descriptor)
 
     def _close_down_to(self, most: int) -> None:
         while len(self._open) > most:

@@ -19,7 +19,7 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom.core.ports import Ports, SystemDisk
+from greenroom.core.ports import Disk, Ports, SystemDisk
 from greenroom.gateway._gateway import Gateway, open_gateway
 from greenroom.gateway.announce._retry_plan import part_key
 from greenroom.gateway.channels._channel import ChannelHost, ChannelTraits, WasSent
@@ -296,6 +296,8 @@ _LINE: Final = re.compile(rb'"ev":"([a-z.]+)"')
 
 class RecordingTownDisk:
     """A disk that calls a function after each line of the gateway's journal, and if asked to after each append to another file."""
+
+    append_all = Disk.append_all
 
     def __init__(self, journal: Path, on_line: Callable[[str], object], *, has_others: bool = False) -> None:
         self._disk = SystemDisk(is_durable=False)

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
-from greenroom.core.ports import SystemDisk
+from greenroom.core.ports import Disk, SystemDisk
 
 
 def appending(path: Path, content: bytes) -> None:
@@ -22,6 +22,8 @@ class FillingDisk:
     Args:
         has_room: Says it of each file that is written.
     """
+
+    append_all = Disk.append_all
 
     def __init__(self, has_room: Callable[[Path], bool]) -> None:
         disk = SystemDisk()
