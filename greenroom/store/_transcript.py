@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
@@ -199,7 +200,7 @@ class Transcript:
         if second is None or not second[0] <= wall < second[1]:
             begin = wall.replace(microsecond=0)
             second = self._second = (begin, begin + _SECOND, begin.isoformat("T", "seconds")[:19])
-        return f"{second[2]}.{wall.microsecond // 1000:03d}Z"
+        return second[2] + _MILLISECONDS[wall.microsecond // 1000]
 
     def _put(self, content: bytes) -> None:
         self._write(self.path, b"\n" + content if self._is_torn else content)
@@ -207,15 +208,16 @@ class Transcript:
 
 
 _SECOND: Final = timedelta(seconds=1)
+_MILLISECONDS: Final = tuple(f".{count:03d}Z" for count in range(1_000))
 _FREE_BITS: Final = (1 << 128) - 1 & ~(0xF000 << 64) & ~(0xC000 << 48)
 _FIXED_BITS: Final = (0x4000 << 64) | (0x8000 << 48)
 """Version 4, variant 1."""
+_UUID_PARTS: Final = itemgetter(slice(8), slice(8, 12), slice(12, 16), slice(16, 20), slice(20, None))
 
 
 def new_uuid(ids: Ids) -> str:
     """Return a version 4 UUID from the run's own ids."""
-    text = (ids.bits(128) & _FREE_BITS | _FIXED_BITS).to_bytes(16, "big").hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return "-".join(_UUID_PARTS((ids.bits(128) & _FREE_BITS | _FIXED_BITS).to_bytes(16, "big").hex()))
 
 
 def encode_line(line: Line) -> bytes:
