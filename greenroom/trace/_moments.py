@@ -92,8 +92,9 @@ class Moments(Generic[S]):
         end = min(count, (self.folded // self.spacing + 1) * self.spacing, self.folded + most)
         if self.folded >= end:
             return False
+        apply = self._state.apply
         for entry in self._read(self.folded, end):
-            self._state.apply(entry)
+            apply(entry)
         self.folded = end
         if self.folded % self.spacing == 0:
             self._keep()

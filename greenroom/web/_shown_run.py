@@ -31,7 +31,7 @@ from greenroom.trace import (
     read_lock,
 )
 from greenroom.views import MailboxView
-from greenroom.web._run_facts import RunFacts, RunStanding, epoch_s, parsed_line
+from greenroom.web._run_facts import NOTED, RunFacts, RunStanding, epoch_s, parsed_line
 
 POLL_S: Final = 0.03
 """Seconds between two looks at a journal without news."""
@@ -45,6 +45,8 @@ MAX_LINES: Final = 200
 """Lines of a transcript in one answer."""
 MAX_TALKS: Final = 8
 """Transcripts that are open at a time."""
+_MESSAGE: Final = "message."
+"""Begin of the kinds of a mailbox's events."""
 _LANES: Final = ("now", "next", "later", "leased", "postponed")
 
 
@@ -133,9 +135,13 @@ class ShownRun:
         if begin == self._looked_for:
             self._looked_for = end
             for position, entry in enumerate(entries, start=begin):
-                if entry.kind.startswith("message."):
-                    self._mailings.setdefault(entry.event.actor, array("I")).append(position)
-                else:
+                kind = entry.kind
+                if kind[:8] == _MESSAGE:
+                    mailings = self._mailings.get(entry.event.actor)
+                    if mailings is None:
+                        mailings = self._mailings[entry.event.actor] = array("I")
+                    mailings.append(position)
+                elif kind in NOTED:
                     self._facts.note(entry)
         return entries
 
