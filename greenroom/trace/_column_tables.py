@@ -94,4 +94,4 @@ class KeptPatches(Sequence[tuple[int, list[Any]]]):
 
     def clear(self) -> None:
         """Forget them."""
-        self.__init__()  # type: ignore[misc]
+        self._positions, self._places, self._text = array("I"), array("Q", [0]), bytearray()

@@ -126,8 +126,6 @@ class Columns:
         self._count = 0
         self._tables = {name: ColumnTable(columns) for name, columns in TABLES.items()}
         self._add_event = self._tables["events"].rows.append
-        self._take_of = {"actors": self._take_actor, "mailboxes": self._take_mailbox, "agents": self._take_agent}
-        """Functions for the sections that are tables."""
         self._kinds, self._actors, self._labels = Numbering(), Numbering(), Numbering()
         self._spans = OpenSpans(self._classes)
         self._open: dict[int, int] = {}
@@ -183,9 +181,9 @@ class Columns:
             is_failed = getattr(event, found.failing) == "failed"
         self._add_event((entry.t, entry.seq, event.parent, actor, found.number, is_failed))
         for change in subjects:
-            take = self._take_of.get(change.section)
+            take = _TAKE_OF.get(change.section)
             if take is not None:
-                take(position, change)
+                take(self, position, change)
             elif change.section not in SHOWN_WHOLE:
                 self.patches.append(position, patch_of(change))
         if found.step:
@@ -350,6 +348,8 @@ class Columns:
         self._lives, self._open, self._spans = {}, {}, OpenSpans(self._classes)
 
 
+_TAKE_OF: Final = {"actors": Columns._take_actor, "mailboxes": Columns._take_mailbox, "agents": Columns._take_agent}
+"""Functions for the sections that are tables."""
 _card_of: Final = attrgetter(*_CARD)
 _agent_card_of: Final = attrgetter(*_AGENT_CARD)
 _counts_of: Final = attrgetter("requests", "failed_requests", "tool_calls", "failed_calls")

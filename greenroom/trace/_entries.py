@@ -70,7 +70,7 @@ def entries_of(records: Iterable[Record], *, base_t: float = 0.0) -> list[Entry]
 
 def plain(value: Any) -> Any:
     """Return a value of an event or a state as JSON has it."""
-    kind = type(value)
+    kind: Any = type(value)  # mypy rejects the class as a key, because attrs removes the hash of its objects
     if kind in _PLAIN:
         return value
     names = value_fields(kind)

@@ -69,7 +69,8 @@ def patch_of(change: SubjectChange) -> Patch:
     key = subject_key(change.subject)
     if after is None:
         return Patch(change.section, key, None)
-    names = value_fields(type(after))
+    kind: Any = type(after)
+    names = value_fields(kind)
     if names is None:
         return Patch(change.section, key, {WHOLE: plain(after)})
     is_new = type(before) is not type(after)
