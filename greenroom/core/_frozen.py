@@ -103,7 +103,7 @@ _slots: dict[type, tuple[Callable[[Any], tuple[Any, ...]], tuple[Any, ...], dict
 
 def _read_slots(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Any, ...], dict[str, Any]]:
     setter_of = {field.name: getattr(kind, field.name).__set__ for field in attrs.fields(kind)}
-    read = attrgetter(*setter_of)
-    read_all = read if len(setter_of) > 1 else lambda record: (read(record),)
-    found = _slots[kind] = read_all, tuple(setter_of.values()), setter_of
+    names = tuple(setter_of)
+    read = attrgetter(*names) if len(names) > 1 else lambda record: tuple(getattr(record, name) for name in names)
+    found = _slots[kind] = read, tuple(setter_of.values()), setter_of
     return found

@@ -27,7 +27,7 @@ from greenroom.web._run_page import RunPage
 
 _log: Final = logging.getLogger("greenroom")
 
-_LOOKED_THROUGH: Final = 10_000
+_LOOKED_THROUGH: Final = 5_000
 """Objects that the garbage collector looks at between two parts of a run: some milliseconds."""
 
 Say = Callable[[str], object]

@@ -153,9 +153,10 @@ class ShownRun:
         return is_more or is_folded
 
     def _advance(self, most: int) -> tuple[bool, bool]:
-        """Index a block if all that is indexed is folded, then fold some events; return whether there was something for each."""
-        is_more = self._moments.folded >= len(self.index) and self.index.grow()
-        return is_more, self._moments.fold_on(len(self.index), most=most)
+        """Index a block if all that is indexed is folded, else fold some events; return whether there was something for each."""
+        if self._moments.folded >= len(self.index):
+            return self.index.grow(), False
+        return False, self._moments.fold_on(len(self.index), most=most)
 
     # --- what is shown ----------------------------------------------------------------------------------------------------
 
