@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         field_values,
         words_of,
     )
-    from greenroom.core._frozen import altered, frozen
+    from greenroom.core._frozen import frozen
     from greenroom.core._http_bodies import limit_body
     from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
     from greenroom.core._local_paths import make_private_folder, open_private, whole_path
@@ -97,7 +97,7 @@ else:
                 "field_values",
                 "words_of",
             ),
-            "greenroom.core._frozen": ("altered", "frozen"),
+            "greenroom.core._frozen": ("frozen",),
             "greenroom.core._http_bodies": ("limit_body",),
             "greenroom.core._images": ("IMAGE_TYPES", "BadImage", "Image", "read_image"),
             "greenroom.core._local_paths": ("make_private_folder", "open_private", "whole_path"),
@@ -148,7 +148,6 @@ __all__ = [
     "UsageError",
     "WorkEnded",
     "actor_id",
-    "altered",
     "arm_points",
     "calm_collector",
     "event_of",

@@ -28,9 +28,10 @@ from greenroom.actors import (
     TurnEnded,
     step,
 )
-from greenroom.core import Cause, IllegalTransition, altered, frozen
+from greenroom.core import Cause, IllegalTransition, frozen
 from greenroom.supervisor import ChildRestarted, SupervisorEscalated, SupervisorFinished
 from greenroom.views import _mailboxes
+from greenroom.views._altered import altered
 
 _ActorEvent: TypeAlias = (
     ActorBegan

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias, final
 
 import attrs
 
-from greenroom.core import IllegalTransition, altered
+from greenroom.core import IllegalTransition
 from greenroom.mailbox import (
     Lane,
     MessageAcked,
@@ -17,6 +17,7 @@ from greenroom.mailbox import (
     MessagePut,
     MessageReturned,
 )
+from greenroom.views._altered import altered
 
 _MessageEvent: TypeAlias = MessageLeased | MessageAcked | MessagePostponed | MessageReturned
 _MovingEvent: TypeAlias = MessagePut | MessageLeased | MessageReturned | MessageDied

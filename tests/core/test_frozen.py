@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
-from greenroom.core import altered, frozen
+from greenroom.core import frozen
 
 
 @attrs.frozen(kw_only=True)
@@ -76,25 +76,6 @@ def test_frozen_record_compares_as_one_of_attrs(change: dict[str, Any]) -> None:
     assert (late == other_late) is (plain == other_plain)
     assert (hash(late) == hash(other_late)) is (hash(plain) == hash(other_plain))
     assert repr(other_late) == repr(other_plain).replace("Plain", "Late")
-
-
-@pytest.mark.parametrize(
-    ("record", "values"),
-    [
-        (Late(name="a", sizes=(2,)), {"name": "b", "unequal": 3}),
-        (Longer(name="a", hidden="x"), {"more": 4}),
-        (Own(1), {"number": 2}),
-        (Bare(), {}),
-    ],
-    ids=str,
-)
-def test_altered_record_is_that_of_attrs_and_the_given_one_stays(record: Any, values: dict[str, Any]) -> None:
-    before = attrs.asdict(record)
-
-    assert attrs.asdict(altered(record, **values)) == attrs.asdict(attrs.evolve(record, **values))
-    assert attrs.asdict(record) == before
-    with pytest.raises(KeyError):
-        altered(record, absent=1)
 
 
 def test_frozen_record_differs_from_other_classes() -> None:
