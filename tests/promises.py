@@ -186,6 +186,19 @@ PROMISES: Final = {
     "R13-b": Promise(
         "A token never crosses; its proof is good for one role, connection, link and pair of nodes.", "delivery"
     ),
+    "R13-c": Promise(
+        "A peer does only what it is permitted; what it tries beyond that is refused, told and recorded.", "delivery"
+    ),
+    "R9-a": Promise(
+        "Of processes that share a box on a redis server, killed as the server is, no acknowledged item is lost and none is taken twice.",
+        "delivery",
+    ),
+    "R9-b": Promise(
+        "A box on a redis server has one taker at a time; what an earlier one acknowledges later is refused.",
+        "delivery",
+    ),
+    "R9-c": Promise("No text about a redis server holds its password.", "delivery"),
+    "R9-d": Promise("What a redis server can lose is said when it is opened.", "delivery"),
     "RM-01": Promise("A message is reported as delivered only once it is in the store of its receiver.", "delivery"),
     "RM-02": Promise("A message never comes back to its sender as somebody else's.", "delivery"),
     "I-57": Promise("Every store of boxes keeps the rules of the conformance kit.", "delivery"),
@@ -583,6 +596,10 @@ PROMISES: Final = {
         "Calls of a branch that may change files or run commands are refused unless it was told otherwise.", "branches"
     ),
     "W-origin": Promise("The run that a branch comes from is only read, and the branch names it.", "branches"),
+    "W-foreign": Promise(
+        "A run of somebody else's cannot make a branch start a program, allow a call or copy a file from elsewhere.",
+        "branches",
+    ),
     "W-agents": Promise("Agents of a branch continue where they were cut, and their ends are told once.", "branches"),
     "S-item": Promise(
         "Each item of a survey is a conversation of its own: nothing of another one is sent again.", "swarm"
@@ -767,6 +784,13 @@ NOT_IN_A_JOURNAL: Final = {
     "R4-a": Unseen(_FRAMES, ("remote/links/test_link.py",)),
     "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
+    "R13-c": Unseen(_FRAMES, ("remote/links/test_permits.py",)),
+    "R9-a": Unseen(
+        "a store is not an actor, and its processes keep no journal", ("remote/redis/test_struck_takers.py",)
+    ),
+    "R9-b": Unseen("a store is not an actor, and its processes keep no journal", ("remote/redis/test_box_leases.py",)),
+    "R9-c": Unseen("what is refused is not on record", ("remote/redis/test_redis_address.py",)),
+    "R9-d": Unseen("it is decided before anything is recorded", ("remote/redis/test_redis_address.py",)),
     "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
     "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),
     "RM-04": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
@@ -1043,7 +1067,7 @@ NOT_IN_A_JOURNAL: Final = {
     "X-diff": Unseen("it is about conversations, which are beside the journal", ("replay/test_run_comparison.py",)),
     **dict.fromkeys(("W-once", "W-same", "W-origin"), Unseen(_BRANCHES, ("branches/test_one_agent.py",))),
     **dict.fromkeys(("W-cut", "W-said"), Unseen(_BRANCHES, ("branches/test_one_agent.py", "branches/test_teams.py"))),
-    **dict.fromkeys(("W-change", "W-files"), Unseen(_BRANCHES, ("branches/test_changes.py",))),
+    **dict.fromkeys(("W-change", "W-files", "W-foreign"), Unseen(_BRANCHES, ("branches/test_changes.py",))),
     "W-agents": Unseen(_BRANCHES, ("branches/test_teams.py",)),
     "S-item": Unseen("what a model is sent is not on record", ("session/test_item_conversations.py",)),
     "S-findings": Unseen("what a call is to end is not on record", ("session/test_item_conversations.py",)),

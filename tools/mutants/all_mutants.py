@@ -20,6 +20,7 @@ from tools.mutants.gateway_whole import GATEWAY_WHOLE
 from tools.mutants.links import LINKS
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
+from tools.mutants.redis import REDIS
 from tools.mutants.reruns import RERUNS
 from tools.mutants.resumption import RESUMPTION
 from tools.mutants.run_branches import BRANCHES
@@ -47,6 +48,7 @@ MUTANTS: Final = (
     *LINKS,
     *MONITORS,
     *RECOVERY,
+    *REDIS,
     *RERUNS,
     *RESUMPTION,
     *RUN_EXPORTS,
