@@ -31,7 +31,7 @@ from greenroom.actors import (
 from greenroom.core import Cause, IllegalTransition, frozen
 from greenroom.supervisor import ChildRestarted, SupervisorEscalated, SupervisorFinished
 from greenroom.views import _mailboxes
-from greenroom.views._altered import altered
+from greenroom.views._mailboxes import altered
 
 _ActorEvent: TypeAlias = (
     ActorBegan

@@ -20,7 +20,7 @@ from greenroom.supervisor import Runtime, TreeNode, open_runtime
 from greenroom.trace import Entry, Fold, World, fold
 from greenroom.trace._entries import entry_of
 from greenroom.views import ActorView, MailboxView
-from greenroom.views._altered import altered
+from greenroom.views._mailboxes import altered
 from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, fixed_schedule, make_ports, run_entries, together, work
 
 LEVEL_WITH_TURNS = {Level.TURNS.name.lower(), Level.FULL.name.lower()}
