@@ -25,7 +25,7 @@ from greenroom.trace import JOURNAL, Codec, Header, hold_run
 from tests.web.browser import BrowserPage, BrowserRefused, open_browser_page, running_chromium
 
 VIEWS: Final = ("timeline", "talk", "board", "mail", "findings", "why", "tokens", "messages", "search")
-STEPS: Final = 40
+STEPS: Final = 200
 PER_SECOND: Final = 5_000
 PATIENCE_S: Final = 600.0
 NEEDLE: Final = "needle-in-the-hay"
@@ -85,7 +85,7 @@ async def look(folder: Path, count: int) -> dict[str, float]:
         for view in VIEWS:
             steps = await _steps(page, view, count)
             figures[f"step: {view}, ms p50"] = statistics.median(steps)
-            figures[f"step: {view}, ms p99"] = steps[-1]
+            figures[f"step: {view}, ms p99"] = steps[len(steps) * 99 // 100 - 1]
         figures |= await _rows(page, count)
         await page.send("HeapProfiler.collectGarbage")
         heap = await page.send("Runtime.getHeapUsage")

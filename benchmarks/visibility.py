@@ -24,7 +24,7 @@ import trio
 
 from benchmarks import page_speed
 from benchmarks.long_runs import RUN, write_run
-from greenroom.core import calm_collector
+from greenroom.web._opened_page import page_collector
 from greenroom.web._shown_run import ShownRun
 
 MILLION: Final = 1_000_000
@@ -95,7 +95,7 @@ def read(folder: Path) -> dict[str, float]:
 
 
 def _calm(measure: Callable[[Path], dict[str, float]], folder: Path) -> dict[str, float]:
-    with calm_collector():  # as the program does that serves a page
+    with page_collector():  # as the program does that serves a page
         return measure(folder)
 
 

@@ -23,7 +23,7 @@ CALM_THRESHOLD: Final = 200_000
 
 
 @contextmanager
-def calm_collector(threshold: int = CALM_THRESHOLD) -> Iterator[None]:
+def calm_collector(threshold: int = CALM_THRESHOLD, *, looks_once: bool = False) -> Iterator[None]:
     """Reduce garbage collection within the block, and exempt all objects that existed before it.
 
     Meant for the program around the runtime, as in `greenroom swarm`. The previous settings are restored afterwards,
@@ -33,6 +33,9 @@ def calm_collector(threshold: int = CALM_THRESHOLD) -> Iterator[None]:
 
     Args:
         threshold: New objects between two collections of the youngest generation.
+        looks_once: True to exempt also what has survived a collection: no collection looks at more than about `threshold` objects, so
+            pauses stay short however much the program keeps. Cycles that are dropped later stay until the block ends; meant for a program
+            whose state grows and makes none.
 
     Raises:
         UsageError: `threshold` is less than 1, or a block is already open.
@@ -49,13 +52,22 @@ def calm_collector(threshold: int = CALM_THRESHOLD) -> Iterator[None]:
     )  # not all of it: a program that has just been imported takes 0.1 s to look through, and has no garbage
     gc.freeze()
     gc.set_threshold(threshold, *before[1:])
+    if looks_once:
+        gc.callbacks.append(_exempt_survivors)
     try:
         yield
     finally:
+        if looks_once:
+            gc.callbacks.remove(_exempt_survivors)
         gc.set_threshold(*before)
         if not had_frozen:  # Python can only unfreeze everything
             gc.unfreeze()
         _OPEN.clear()
+
+
+def _exempt_survivors(phase: str, _: dict[str, int]) -> None:
+    if phase == "stop":
+        gc.freeze()
 
 
 _OPEN: Final[list[int]] = []

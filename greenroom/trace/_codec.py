@@ -60,11 +60,15 @@ class _PlainLines:
     """Lines of one event class whose values are those of the event, without conversion: nearly all of them, in a fraction of the time.
 
     Args:
+        event_class: The class.
         blanks: The value of each field that its line may leave out.
         types: The types that each field takes as they are, in the order of the fields.
     """
 
-    def __init__(self, blanks: Mapping[str, Any], types: Mapping[str, AbstractSet[type]]) -> None:
+    def __init__(
+        self, event_class: type[Event], blanks: Mapping[str, Any], types: Mapping[str, AbstractSet[type]]
+    ) -> None:
+        self.event_class: Final = event_class
         self._blanks = {name: blanks.get(name, NEVER) for name in types}
         self._types = tuple(types.values())
         self._known: set[tuple[type, ...]] = set()
@@ -224,17 +228,26 @@ class Codec:
             raise ValueError("an event must have a number `seq`, a time `t` and a kind `ev`")
         if not -LONGEST_S <= t <= LONGEST_S:
             raise ValueError(f"`t` must be a number of seconds within {LONGEST_S:.0f}, got {t!r}")
-        event_class = self._classes.get(kind)
-        if event_class is None:
-            return Entry(seq, float(t), kind, _unknown(kind, line))
-        values = self._plain_of[kind].values_of(line)
+        return self.decode_sound(line)
+
+    def decode_sound(self, line: Mapping[str, Any]) -> Entry:
+        """Return the entry of a line whose `seq`, `t` and `ev` are known to be sound.
+
+        Raises:
+            ValueError: A value does not fit its field; the text says which.
+        """
+        kind = line["ev"]
+        plain = self._plain_of.get(kind) if kind in self._classes else None
+        if plain is None:
+            return Entry(line["seq"], float(line["t"]), kind, _unknown(kind, line))
+        values = plain.values_of(line)
         if values is not None:
-            return Entry(seq, float(t), kind, event_class(**values))
+            return Entry(line["seq"], float(line["t"]), kind, plain.event_class(**values))
         try:
-            event = _converter().structure({**self._blanks[kind], **line}, event_class)
+            event = _converter().structure({**self._blanks[kind], **line}, plain.event_class)
         except Exception as error:  # noqa: BLE001 - whatever a converter raises, the line is at fault
             raise ValueError(f"{kind} does not fit its fields: {error}") from None
-        return Entry(seq, float(t), kind, event)
+        return Entry(line["seq"], float(line["t"]), kind, event)
 
 
 @lru_cache(maxsize=1024)
@@ -264,7 +277,8 @@ def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any], _Plai
     }
     defaults = {name: 0 if hints[name] is int else "" for name in _BASE}
     omitted = {name: empty for name, empty in empties.items() if empty is not NEVER}
-    return shape, blanks, _PlainLines({**defaults, **omitted}, {name: _plain_types(hints[name]) for name in names})
+    plain_types = {name: _plain_types(hints[name]) for name in names}
+    return shape, blanks, _PlainLines(event_class, {**defaults, **omitted}, plain_types)
 
 
 def _plain_types(hint: Any) -> AbstractSet[type]:

@@ -68,10 +68,12 @@ class KeptPatches(Sequence[tuple[int, list[Any]]]):
 
     def __init__(self) -> None:
         self._positions = array("I")
-        self._parts: list[bytes] = []
+        self._places = array("Q", [0])
+        """Place of each in the text, and its end."""
+        self._text = bytearray()
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._positions)
 
     @overload
     def __getitem__(self, place: int) -> tuple[int, list[Any]]: ...
@@ -80,13 +82,16 @@ class KeptPatches(Sequence[tuple[int, list[Any]]]):
     def __getitem__(self, place: int | slice) -> Any:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
-        return self._positions[place], json.loads(self._parts[place])
+        position = self._positions[place]  # raises for a place beyond the end
+        begin, end = self._places[place % len(self)], self._places[place % len(self) + 1]
+        return position, json.loads(self._text[begin:end])
 
     def append(self, position: int, patch: Patch) -> None:
         """Append the change of an event."""
         self._positions.append(position)
-        self._parts.append(as_json(tuple(patch)))  # a named tuple would become text
+        self._text += as_json(tuple(patch))  # a named tuple would become text
+        self._places.append(len(self._text))
 
     def clear(self) -> None:
         """Forget them."""
-        self._positions, self._parts = array("I"), []
+        self._positions, self._places, self._text = array("I"), array("Q", [0]), bytearray()

@@ -100,6 +100,8 @@ class _Kind(NamedTuple):
     what: str
     step: str
     """One of `STEPS` if such events create, begin or end a `what`; else empty."""
+    namings: tuple[str, ...]
+    """Those of its fields that name a slice."""
 
 
 @final
@@ -119,12 +121,11 @@ class Columns:
 
     def __init__(self, classes: Iterable[type[Event]]) -> None:
         self._classes = tuple(classes)
-        self._fail_of = {each.kind: _failing_field(each) for each in self._classes}
+        self._class_of = {each.kind: each for each in self._classes}
         self._kind_of: dict[str, _Kind] = {}
         self._count = 0
         self._tables = {name: ColumnTable(columns) for name, columns in TABLES.items()}
-        self._take_of = {"actors": self._take_actor, "mailboxes": self._take_mailbox, "agents": self._take_agent}
-        """Functions for the sections that are tables."""
+        self._add_event = self._tables["events"].rows.append
         self._kinds, self._actors, self._labels = Numbering(), Numbering(), Numbering()
         self._spans = OpenSpans(self._classes)
         self._open: dict[int, int] = {}
@@ -171,25 +172,25 @@ class Columns:
                 self._begins.append(position)
             self._has_session = True
         found = self._kind_of.get(kind) or self._read_kind(kind)
-        actor, tables = self._actors[event.actor], self._tables
+        actor = self._actors[event.actor]
         if not found.failing:
             is_failed = False
         elif isinstance(event, UnknownEvent):
             is_failed = entry.get(found.failing) == "failed"
         else:
             is_failed = getattr(event, found.failing) == "failed"
-        tables["events"].rows.append((entry.t, entry.seq, event.parent, actor, found.number, is_failed))
+        self._add_event((entry.t, entry.seq, event.parent, actor, found.number, is_failed))
         for change in subjects:
-            take = self._take_of.get(change.section)
+            take = _TAKE_OF.get(change.section)
             if take is not None:
-                take(position, change)
+                take(self, position, change)
             elif change.section not in SHOWN_WHOLE:
                 self.patches.append(position, patch_of(change))
         if found.step:
             self._take_slice(position, entry, found, actor)
         self._count = position + 1
         if not self._count % _BUNCH:
-            for table in tables.values():
+            for table in self._tables.values():
                 table.fill()
 
     def pack(self, has: Rows, *, max_rows: int = sys.maxsize) -> tuple[dict[str, Any], bytes]:
@@ -273,8 +274,12 @@ class Columns:
 
     def _read_kind(self, kind: str) -> _Kind:
         what, _, step = kind.rpartition(".")
-        failing = self._fail_of.get(kind, "state")
-        found = self._kind_of[kind] = _Kind(self._kinds[kind], failing, what, step if step in STEPS else "")
+        event_class = self._class_of.get(kind)
+        failing = "state" if event_class is None else _failing_field(event_class)
+        fields = () if event_class is None else field_names(event_class)
+        namings = tuple(name for name in _NAMES_OF if name in fields)
+        found = _Kind(self._kinds[kind], failing, what, step if step in STEPS else "", namings)
+        self._kind_of[kind] = found
         return found
 
     def _take_mailbox(self, position: int, change: SubjectChange) -> None:
@@ -310,11 +315,10 @@ class Columns:
         if isinstance(entry.event, UnknownEvent):
             return
         begin, _ = self._spans.walk(entry)
-        what, step = kind.what, kind.step
-        if step == "begin" and what != "actor":
-            self._open[entry.seq] = self._begin_slice(position, entry, what, actor)
+        if kind.step == "begin" and kind.what != "actor":
+            self._open[entry.seq] = self._begin_slice(position, entry.event, kind, actor)
         elif entry.kind == "actor.new":
-            self._lives[machine_of(entry)] = self._begin_slice(position, entry, what, actor)
+            self._lives[machine_of(entry)] = self._begin_slice(position, entry.event, kind, actor)
         elif entry.kind == "actor.end":
             row = self._lives.pop(machine_of(entry), None)
             if row is not None:
@@ -322,16 +326,16 @@ class Columns:
         elif begin is not None and (row := self._open.pop(begin.seq, None)) is not None:
             self._end_slice(position, row, str(getattr(entry.event, "state", "ended")))
 
-    def _begin_slice(self, position: int, entry: Entry, what: str, actor: int) -> int:
-        table, event = self._tables["slices"], entry.event
+    def _begin_slice(self, position: int, event: Event, kind: _Kind, actor: int) -> int:
+        table = self._tables["slices"]
         name = ""
-        for field in _NAMES_OF:
-            value = getattr(event, field, "")
+        for field in kind.namings:
+            value = getattr(event, field)
             if value:
                 name = str(value)
                 break
         row = len(table)
-        table.rows.append((position, actor, self._kinds[what], self._labels[name]))
+        table.rows.append((position, actor, self._kinds[kind.what], self._labels[name]))
         return row
 
     def _end_slice(self, position: int, row: int, outcome: str) -> None:
@@ -344,6 +348,8 @@ class Columns:
         self._lives, self._open, self._spans = {}, {}, OpenSpans(self._classes)
 
 
+_TAKE_OF: Final = {"actors": Columns._take_actor, "mailboxes": Columns._take_mailbox, "agents": Columns._take_agent}
+"""Functions for the sections that are tables."""
 _card_of: Final = attrgetter(*_CARD)
 _agent_card_of: Final = attrgetter(*_AGENT_CARD)
 _counts_of: Final = attrgetter("requests", "failed_requests", "tool_calls", "failed_calls")
@@ -372,19 +378,21 @@ class ColumnedWorld:
 
     Args:
         folds: As for `fold`.
-        classes: The known event classes.
+        classes: The known event classes; None for a state without columns.
     """
 
-    def __init__(self, folds: Iterable[Fold], classes: Iterable[type[Event]]) -> None:
+    def __init__(self, folds: Iterable[Fold], classes: Iterable[type[Event]] | None) -> None:
         self.world = World(folds)
-        self.columns: Columns | None = Columns(classes)
+        self.columns: Columns | None = None if classes is None else Columns(classes)
 
     def apply(self, entry: Entry) -> None:
         """Apply the next event."""
         if self.columns is None:
             self.world.apply(entry)
         else:
-            self.apply_noting(entry)
+            changed: list[SubjectChange] = []
+            self.world.apply(entry, changed)
+            self.columns.take(entry, changed)
 
     def apply_noting(self, entry: Entry) -> Sequence[SubjectChange]:
         """Apply the next event; return what it has changed."""
@@ -396,8 +404,8 @@ class ColumnedWorld:
 
     def copy(self) -> ColumnedWorld:
         """Return an independent copy of the state, without columns."""
-        twin = ColumnedWorld((), ())
-        twin.world, twin.columns = self.world.copy(), None
+        twin = ColumnedWorld((), None)
+        twin.world = self.world.copy()
         return twin
 
     def copied_bytes(self) -> int:

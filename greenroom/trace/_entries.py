@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, final
+from functools import cache
+from typing import Any, ClassVar, Final, final
 
 import attrs
 
@@ -69,10 +70,23 @@ def entries_of(records: Iterable[Record], *, base_t: float = 0.0) -> list[Entry]
 
 def plain(value: Any) -> Any:
     """Return a value of an event or a state as JSON has it."""
-    if attrs.has(type(value)):
-        return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+    kind: Any = type(value)  # mypy rejects the class as a key, because attrs removes the hash of its objects
+    if kind in _PLAIN:
+        return value
+    names = value_fields(kind)
+    if names is not None:
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+    return value if isinstance(value, str | int | float | bool) else str(value)
+
+
+@cache
+def value_fields(kind: type) -> tuple[str, ...] | None:
+    """Return the names of the fields of a class, in order; None if it has no fields."""
+    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else None
+
+
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})

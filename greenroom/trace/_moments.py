@@ -71,6 +71,8 @@ class Moments(Generic[S]):
         self._max_bytes = max_bytes
         self._snapshots = [state.copy()]
         self._sizes = [state.copied_bytes()]
+        self._dropped: list[S] = []
+        """Snapshots that are freed one after another: all at once takes longer than others should wait."""
         self._block = -1
         """Number of the block of `spacing` events whose first entries are at hand."""
         self._entries: list[Entry] = []
@@ -92,8 +94,11 @@ class Moments(Generic[S]):
         end = min(count, (self.folded // self.spacing + 1) * self.spacing, self.folded + most)
         if self.folded >= end:
             return False
+        if self._dropped:
+            self._dropped.pop()
+        apply = self._state.apply
         for entry in self._read(self.folded, end):
-            self._state.apply(entry)
+            apply(entry)
         self.folded = end
         if self.folded % self.spacing == 0:
             self._keep()
@@ -133,6 +138,7 @@ class Moments(Generic[S]):
         self._sizes.append(self._state.copied_bytes())
         self._snapshots.append(self._state.copy())
         while sum(self._sizes) > self._max_bytes and len(self._sizes) > 2:
+            self._dropped += self._snapshots[1::2]
             del self._snapshots[1::2], self._sizes[1::2]
             self.spacing *= 2
             self._block = -1

@@ -241,7 +241,7 @@ class RunIndex:
 
     def _decode(self, raw: dict[str, Any]) -> Entry:
         try:
-            return self._codec.decode(raw)
+            return self._codec.decode_sound(raw)
         except ValueError as error:
             event = UnknownEvent(
                 actor=str(raw.get("actor", "")), inc=0, parent=0, name=UNREADABLE, fields={"why": str(error)}

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import attrs
 
-from greenroom.trace._entries import Entry, plain
+from greenroom.trace._entries import Entry, plain, value_fields
 from greenroom.trace._world import Fold, SubjectChange, World
 
 WHOLE: Final = ""
@@ -69,16 +69,17 @@ def patch_of(change: SubjectChange) -> Patch:
     key = subject_key(change.subject)
     if after is None:
         return Patch(change.section, key, None)
-    if not attrs.has(type(after)):
+    kind: Any = type(after)
+    names = value_fields(kind)
+    if names is None:
         return Patch(change.section, key, {WHOLE: plain(after)})
     is_new = type(before) is not type(after)
-    names = [field.name for field in attrs.fields(type(after))]
-    values = ((name, getattr(after, name)) for name in names)
-    return Patch(
-        change.section,
-        key,
-        {name: plain(value) for name, value in values if is_new or getattr(before, name) != value},
-    )
+    fields = {}
+    for name in names:
+        value = getattr(after, name)
+        if is_new or getattr(before, name) != value:
+            fields[name] = plain(value)
+    return Patch(change.section, key, fields)
 
 
 def apply_patch(sections: Sections, patch: Patch) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, TypeAlias, final
-
-import attrs
 
 from greenroom.actors import (
     EDGE_TO,
@@ -32,6 +31,7 @@ from greenroom.actors import (
 from greenroom.core import Cause, IllegalTransition, frozen
 from greenroom.supervisor import ChildRestarted, SupervisorEscalated, SupervisorFinished
 from greenroom.views import _mailboxes
+from greenroom.views._mailboxes import altered
 
 _ActorEvent: TypeAlias = (
     ActorBegan
@@ -109,8 +109,8 @@ class ActorView:
     def lost(self) -> ActorView:
         """Return the view after the end of the process."""
         if self.is_gone or self.state in TERMINAL:
-            return attrs.evolve(self, is_past=True)
-        return attrs.evolve(self, is_past=True, is_lost=True, is_busy=False)
+            return altered(self, is_past=True)
+        return altered(self, is_past=True, is_lost=True, is_busy=False)
 
 
 @final
@@ -148,7 +148,7 @@ def created(before: ActorView | None, event: ActorCreated) -> ActorView:
 def began(before: ActorView | None, event: ActorBegan) -> ActorView:
     """Move from `pending` to `running`."""
     view = _current(before, event)
-    return attrs.evolve(view, state=step(view.state, Edge.BEGIN))
+    return altered(view, state=step(view.state, Edge.BEGIN))
 
 
 def entered(before: ActorView | None, event: ActorEntered) -> ActorView:
@@ -156,7 +156,7 @@ def entered(before: ActorView | None, event: ActorEntered) -> ActorView:
     view = _current(before, event)
     if view.state is not State.RUNNING:
         raise _refused(view.state, event.kind)
-    return attrs.evolve(view, entered=event.state)
+    return altered(view, entered=event.state)
 
 
 def exited(before: ActorView | None, event: ActorExited) -> ActorView:
@@ -165,7 +165,7 @@ def exited(before: ActorView | None, event: ActorExited) -> ActorView:
     if view.is_busy:
         raise _refused(f"{view.state} in turn {view.turn}", event.kind)
     state = step(view.state, _edge_to(event.state, event.kind))
-    return attrs.evolve(view, state=state, cause=event.cause or view.cause, error=event.error)
+    return altered(view, state=state, cause=event.cause or view.cause, error=event.error)
 
 
 def gone(before: ActorView | None, event: ActorGone) -> ActorView:
@@ -173,7 +173,7 @@ def gone(before: ActorView | None, event: ActorGone) -> ActorView:
     view = _current(before, event)
     if view.state not in TERMINAL or view.is_gone:
         raise _refused(view.state, event.kind)
-    return attrs.evolve(view, is_gone=True)
+    return altered(view, is_gone=True)
 
 
 def turn_began(before: ActorView | None, event: TurnBegan) -> ActorView:
@@ -181,7 +181,7 @@ def turn_began(before: ActorView | None, event: TurnBegan) -> ActorView:
     view = _current(before, event)
     if view.state is not State.RUNNING or view.is_busy or event.turn != view.turn + 1:
         raise _refused(f"{view.state} after turn {view.turn}", f"{event.kind} {event.turn}")
-    return attrs.evolve(view, turn=event.turn, is_busy=True, turn_msg=event.msg)
+    return altered(view, turn=event.turn, is_busy=True, turn_msg=event.msg)
 
 
 def turn_ended(before: ActorView | None, event: TurnEnded) -> ActorView:
@@ -189,11 +189,11 @@ def turn_ended(before: ActorView | None, event: TurnEnded) -> ActorView:
     view = _current(before, event)
     _in_turn(view, event)
     state = step(State.RUNNING, _edge_to(event.state, event.kind))
-    return attrs.evolve(
+    return altered(
         view,
         is_busy=False,
         is_aborting=False,
-        turns=attrs.evolve(view.turns, **{state.value: getattr(view.turns, state.value) + 1}),
+        turns=altered(view.turns, **{state.value: getattr(view.turns, state.value) + 1}),
     )
 
 
@@ -201,7 +201,7 @@ def abort_requested(before: ActorView | None, event: AbortRequested) -> ActorVie
     """Record that the end of the current turn was requested."""
     view = _current(before, event)
     _in_turn(view, event)
-    return attrs.evolve(view, is_aborting=True)
+    return altered(view, is_aborting=True)
 
 
 def stop_requested(before: ActorView | None, event: StopRequested) -> ActorView:
@@ -211,7 +211,7 @@ def stop_requested(before: ActorView | None, event: StopRequested) -> ActorView:
 
 def drain_requested(before: ActorView | None, event: DrainRequested) -> ActorView:
     """Record that the actor accepts no new messages."""
-    return attrs.evolve(_current(before, event), is_draining=True)
+    return altered(_current(before, event), is_draining=True)
 
 
 def kill_requested(before: ActorView | None, event: KillRequested) -> ActorView:
@@ -231,7 +231,7 @@ def resumed(before: ActorView | None, event: ActorResumed) -> ActorView:
 
 def unresponsive(before: ActorView | None, event: ActorUnresponsive) -> ActorView:
     """Record that the actor did not end although every rung of the ladder was tried."""
-    return attrs.evolve(_current(before, event), is_unresponsive=True)
+    return altered(_current(before, event), is_unresponsive=True)
 
 
 def registered(before: NameView | None, event: NameRegistered) -> NameView:
@@ -251,14 +251,14 @@ def _asked(before: ActorView | None, event: StopRequested | KillRequested, reque
     view = _current(before, event)
     if view.state in TERMINAL:
         raise _refused(view.state, event.kind)
-    return attrs.evolve(view, request=request, cause=view.cause or cause)
+    return altered(view, request=request, cause=view.cause or cause)
 
 
 def _suspended(before: ActorView | None, event: ActorSuspended | ActorResumed, *, is_suspended: bool) -> ActorView:
     view = _current(before, event)
     if view.state in TERMINAL or view.is_suspended is is_suspended:
         raise _refused(f"{view.state}, suspended" if view.is_suspended else view.state, event.kind)
-    return attrs.evolve(view, is_suspended=is_suspended)
+    return altered(view, is_suspended=is_suspended)
 
 
 def _current(before: ActorView | None, event: _ActorEvent) -> ActorView:
@@ -278,9 +278,12 @@ def _in_turn(view: ActorView, event: TurnEnded | AbortRequested) -> None:
 
 def _edge_to(state: str, kind: str) -> Edge:
     try:
-        return EDGE_TO[State(state)]
-    except (KeyError, ValueError):
+        return _EDGE_TO[state]
+    except KeyError:
         raise _refused("any", f"{kind} to {state!r}") from None
+
+
+_EDGE_TO: Final[Mapping[str, Edge]] = {state.value: edge for state, edge in EDGE_TO.items()}
 
 
 def _refused(state: str, event: str) -> IllegalTransition:
@@ -308,18 +311,18 @@ class SupervisorView:
 def restarted(before: SupervisorView | None, event: ChildRestarted) -> SupervisorView:
     """Count a decision to restart."""
     view = before or SupervisorView()
-    return attrs.evolve(view, restarts=view.restarts + 1, in_window=event.restarts, last_child=event.child)
+    return altered(view, restarts=view.restarts + 1, in_window=event.restarts, last_child=event.child)
 
 
 def escalated(before: SupervisorView | None, event: SupervisorEscalated) -> SupervisorView:
     """Record that a supervisor gave up."""
     view = before or SupervisorView()
-    return attrs.evolve(view, in_window=event.restarts, last_child=event.child, gave_up_on=event.child)
+    return altered(view, in_window=event.restarts, last_child=event.child, gave_up_on=event.child)
 
 
 def finished(before: SupervisorView | None, event: SupervisorFinished) -> SupervisorView:
     """Record that a supervisor ends with a significant child."""
-    return attrs.evolve(before or SupervisorView(), last_child=event.child)
+    return altered(before or SupervisorView(), last_child=event.child)
 
 
 FOLDS: Final = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeAlias, final
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 import attrs
 
@@ -18,6 +19,7 @@ from greenroom.mailbox import (
     MessageReturned,
 )
 
+R = TypeVar("R")
 _MessageEvent: TypeAlias = MessageLeased | MessageAcked | MessagePostponed | MessageReturned
 _MovingEvent: TypeAlias = MessagePut | MessageLeased | MessageReturned | MessageDied
 
@@ -66,13 +68,13 @@ def leased(before: MailboxView | None, event: MessageLeased) -> MailboxView:
 def acked(before: MailboxView | None, event: MessageAcked) -> MailboxView:
     """Remove a leased message."""
     view = before or _EMPTY
-    return _with(view, leased=_without(view.leased, event), acked=view.acked + 1)
+    return altered(view, leased=_without(view.leased, event), acked=view.acked + 1)
 
 
 def postponed(before: MailboxView | None, event: MessagePostponed) -> MailboxView:
     """Move a leased message to the postponed ones."""
     view = before or _EMPTY
-    return _with(view, leased=_without(view.leased, event), postponed=(*view.postponed, event.msg))
+    return altered(view, leased=_without(view.leased, event), postponed=(*view.postponed, event.msg))
 
 
 def returned(before: MailboxView | None, event: MessageReturned) -> MailboxView:
@@ -108,22 +110,7 @@ def _lane(view: MailboxView, event: _MovingEvent) -> tuple[int, ...]:
 
 
 def _with_lane(view: MailboxView, event: _MovingEvent, numbers: tuple[int, ...], **others: Any) -> MailboxView:
-    return _with(view, **{_FIELD_OF[event.lane]: numbers}, **others)
-
-
-def _with(view: MailboxView, **others: Any) -> MailboxView:
-    """Return a view with other values, at half the cost of `attrs.evolve`: a long run has more of these than of anything else."""
-    change = others.get
-    return MailboxView(
-        now=change("now", view.now),
-        next=change("next", view.next),
-        later=change("later", view.later),
-        leased=change("leased", view.leased),
-        postponed=change("postponed", view.postponed),
-        accepted=change("accepted", view.accepted),
-        acked=change("acked", view.acked),
-        died=change("died", view.died),
-    )
+    return altered(view, **{_FIELD_OF[event.lane]: numbers}, **others)
 
 
 def _without(numbers: tuple[int, ...], event: _MessageEvent) -> tuple[int, ...]:
@@ -132,6 +119,35 @@ def _without(numbers: tuple[int, ...], event: _MessageEvent) -> tuple[int, ...]:
     if event.msg not in numbers:
         raise IllegalTransition(state=f"a mailbox without message {event.msg}", event=event.kind)
     return tuple(number for number in numbers if number != event.msg)
+
+
+def altered(record: R, **values: Any) -> R:
+    """Return a frozen record with other values of some fields, in half the time of `attrs.evolve`.
+
+    Only for classes with slots whose fields have neither validators nor converters: nothing checks the values.
+
+    Raises:
+        KeyError: The record has no such field.
+    """
+    kind = record.__class__
+    read, setters, setter_of = _slots.get(kind) or _read_slots(kind)
+    made = kind.__new__(kind)
+    for set_value, value in zip(setters, read(record), strict=True):
+        set_value(made, value)
+    for name, value in values.items():
+        setter_of[name](made, value)
+    return made
+
+
+_slots: dict[type, tuple[Callable[[Any], tuple[Any, ...]], tuple[Any, ...], dict[str, Any]]] = {}
+
+
+def _read_slots(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Any, ...], dict[str, Any]]:
+    setter_of = {field.name: getattr(kind, field.name).__set__ for field in attrs.fields(kind)}
+    names = tuple(setter_of)
+    read = attrgetter(*names) if len(names) > 1 else lambda record: tuple(getattr(record, name) for name in names)
+    found = _slots[kind] = read, tuple(setter_of.values()), setter_of
+    return found
 
 
 FOLDS: Final = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final, final
 
@@ -26,6 +26,9 @@ from greenroom.web._run_list import RunList
 from greenroom.web._run_page import RunPage
 
 _log: Final = logging.getLogger("greenroom")
+
+_LOOKED_THROUGH: Final = 5_000
+"""Objects that the garbage collector looks at between two parts of a run: some milliseconds."""
 
 Say = Callable[[str], object]
 """Prints a line."""
@@ -185,8 +188,15 @@ def show_page(run: str, *, runs: Path | None, port: int, place: str, find_proble
     if place and not place.isdecimal():
         raise UsageError(f"--at must be the number of an event for --page, got {place!r}")
     listed = folder if journal.parent.parent == folder else None
-    with calm_collector():  # looking through a long run for garbage takes as long as folding it, and there is none
+    with page_collector():
         return trio.run(_serve, journal, listed, port, f"&at={place}" if place else "", find_problems, say)
+
+
+def page_collector() -> AbstractContextManager[None]:
+    """Return the setting of the garbage collector in a process that does nothing but show a run: a long run is a million objects without
+    garbage, and to look through them stands in the way of those who look at the page.
+    """
+    return calm_collector(_LOOKED_THROUGH, looks_once=True)
 
 
 async def _serve(journal: Path, runs: Path | None, port: int, place: str, find_problems: FindProblems, say: Say) -> int:

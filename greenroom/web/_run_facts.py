@@ -13,7 +13,7 @@ from greenroom.session import SessionBegan
 from greenroom.trace import Entry, Header, RunEnding, RunIndex, World, parse_line
 
 _PRICING: Final = Pricing()
-_NOTED: Final = RunEnding.KINDS | {"session.titled", "agent.defined"}
+NOTED: Final = RunEnding.KINDS | {"session.titled", "agent.defined"}
 """Kinds of events that say something of the whole run."""
 
 
@@ -48,7 +48,7 @@ class RunFacts:
 
     def note(self, entry: Entry) -> None:
         """Process the next event."""
-        if entry.kind not in _NOTED:
+        if entry.kind not in NOTED:
             return
         self._ending.look(entry.kind, entry.event.actor, is_supervised=bool(entry.get("supervisor", "?")))
         if entry.kind == "agent.defined":

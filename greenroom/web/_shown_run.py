@@ -31,7 +31,7 @@ from greenroom.trace import (
     read_lock,
 )
 from greenroom.views import MailboxView
-from greenroom.web._run_facts import RunFacts, RunStanding, epoch_s, parsed_line
+from greenroom.web._run_facts import NOTED, RunFacts, RunStanding, epoch_s, parsed_line
 
 POLL_S: Final = 0.03
 """Seconds between two looks at a journal without news."""
@@ -45,7 +45,41 @@ MAX_LINES: Final = 200
 """Lines of a transcript in one answer."""
 MAX_TALKS: Final = 8
 """Transcripts that are open at a time."""
+_MESSAGE: Final = "message."
+"""Begin of the kinds of a mailbox's events."""
 _LANES: Final = ("now", "next", "later", "leased", "postponed")
+
+
+@final
+class _Reading:
+    """The events of a run as they are read to be folded; of those that come for the first time, it notes what is told of the whole run.
+
+    It knows nothing of the run that reads, so that a run that nobody looks at any more is freed without the garbage collector.
+    """
+
+    def __init__(self, index: RunIndex) -> None:
+        self._index = index
+        self._read = 0
+        """Number of events that were noted."""
+        self.facts = RunFacts()
+        self.mailings: dict[str, array[int]] = {}
+        """Positions of the events of each mailbox."""
+
+    def entries(self, begin: int, end: int) -> list[Entry]:
+        """Return the entries from one position up to another."""
+        entries = self._index.entries(begin, end)
+        if begin == self._read:
+            self._read = end
+            for position, entry in enumerate(entries, start=begin):
+                kind = entry.kind
+                if kind[:8] == _MESSAGE:
+                    mailings = self.mailings.get(entry.event.actor)
+                    if mailings is None:
+                        mailings = self.mailings[entry.event.actor] = array("I")
+                    mailings.append(position)
+                elif kind in NOTED:
+                    self.facts.note(entry)
+        return entries
 
 
 @final
@@ -72,13 +106,9 @@ class ShownRun:
         if self.index.header is None:
             raise JournalError(str(journal), "not a journal: it has no whole header line")
         self._world = ColumnedWorld(FOLDS, events)
-        self._moments = Moments(self._entries, self._world)
-        self._facts = RunFacts()
+        self._reading = _Reading(self.index)
+        self._moments = Moments(self._reading.entries, self._world)
         self._talks: dict[str, TimedLines] = {}
-        self._mailings: dict[str, array[int]] = {}
-        """Positions of the events of each mailbox."""
-        self._looked_for = 0
-        """Number of events in which transcripts and facts of the session were looked for."""
         self._is_written = True
         self._lock_s = -LOCK_S
         self.news = trio.Event()
@@ -123,21 +153,10 @@ class ShownRun:
         return is_more or is_folded
 
     def _advance(self, most: int) -> tuple[bool, bool]:
-        """Index a block if all that is indexed is folded, then fold some events; return whether there was something for each."""
-        is_more = self._moments.folded >= len(self.index) and self.index.grow()
-        return is_more, self._moments.fold_on(len(self.index), most=most)
-
-    def _entries(self, begin: int, end: int) -> list[Entry]:
-        """Read entries; of those that are read for the first time, note what is told of the whole run."""
-        entries = self.index.entries(begin, end)
-        if begin == self._looked_for:
-            self._looked_for = end
-            for position, entry in enumerate(entries, start=begin):
-                if entry.kind.startswith("message."):
-                    self._mailings.setdefault(entry.event.actor, array("I")).append(position)
-                else:
-                    self._facts.note(entry)
-        return entries
+        """Index a block if all that is indexed is folded, else fold some events; return whether there was something for each."""
+        if self._moments.folded >= len(self.index):
+            return self.index.grow(), False
+        return False, self._moments.fold_on(len(self.index), most=most)
 
     # --- what is shown ----------------------------------------------------------------------------------------------------
 
@@ -148,13 +167,13 @@ class ShownRun:
             return RunStanding.VANISHED
         if self.index.state is FileState.REPLACED:
             return RunStanding.REPLACED
-        if self._facts.has_ended:
+        if self._reading.facts.has_ended:
             return RunStanding.ENDED
         return RunStanding.RUNNING if self._is_written else RunStanding.BROKEN_OFF
 
     def facts(self) -> dict[str, Any]:
         """Return what there is to say of the whole run."""
-        facts = self._facts.shown(self.index, self.standing, self._world.world, self.journal)
+        facts = self._reading.facts.shown(self.index, self.standing, self._world.world, self.journal)
         return {**facts, "share": round(self.index.share, 3)}
 
     def pack(self, has: Mapping[str, int], *, max_rows: int) -> tuple[dict[str, Any], bytes]:
@@ -182,7 +201,7 @@ class ShownRun:
         """Return the messages in a mailbox after a number of events, each with its put."""
         assert self._world.columns is not None
         count = min(count, self._moments.folded)
-        positions = self._mailings.get(actor, array("I"))
+        positions = self._reading.mailings.get(actor, array("I"))
         positions = positions[: bisect_left(positions, count)]
         if not positions:
             return {}
@@ -219,7 +238,7 @@ class ShownRun:
             begin: The first line; None for the last ones before the time.
             at_s: The moment, in seconds of the journal.
         """
-        name, header = self._facts.transcripts.get(actor, ""), self.index.header
+        name, header = self._reading.facts.transcripts.get(actor, ""), self.index.header
         assert header is not None
         try:
             lines = self._lines_of(name)

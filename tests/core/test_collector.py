@@ -60,6 +60,22 @@ def test_circles_are_still_freed() -> None:
         assert keep
 
 
+@pytest.mark.usefixtures("nothing_frozen")
+def test_what_has_survived_a_look_is_not_looked_at_again_within_the_block() -> None:
+    with calm_collector(100, looks_once=True):
+        kept, frozen = [Knot() for _ in range(1_000)], gc.get_freeze_count()
+        seen = weakref.ref(kept[0])
+        more: list[list[int]] = [[] for _ in range(1_000)]
+        assert gc.get_freeze_count() > frozen
+        del kept
+        gc.collect()
+        assert seen() is not None
+        assert more
+    gc.collect()
+    assert seen() is None
+    assert gc.get_freeze_count() == 0
+
+
 def test_it_is_one_for_the_process() -> None:
     with calm_collector(), pytest.raises(UsageError, match="already open"), calm_collector():
         pass

@@ -20,6 +20,7 @@ from greenroom.supervisor import Runtime, TreeNode, open_runtime
 from greenroom.trace import Entry, Fold, World, fold
 from greenroom.trace._entries import entry_of
 from greenroom.views import ActorView, MailboxView
+from greenroom.views._mailboxes import altered
 from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, fixed_schedule, make_ports, run_entries, together, work
 
 LEVEL_WITH_TURNS = {Level.TURNS.name.lower(), Level.FULL.name.lower()}
@@ -215,3 +216,28 @@ def test_what_one_process_left_is_lost_once_however_many_follow() -> None:
 
     assert world.section("counted") == {"a1": Counted(1), "a2": Counted(1)}
     assert not world.faults
+
+
+@attrs.frozen(kw_only=True)
+class Base:
+    name: str
+
+
+@attrs.frozen(kw_only=True)
+class Longer(Base):
+    sizes: tuple[int, ...] = ()
+    more: int = 0
+
+
+@pytest.mark.parametrize(
+    ("record", "values"),
+    [(Base(name="a"), {"name": "b"}), (Longer(name="a", sizes=(2,)), {"name": "b", "more": 3}), (Longer(name="a"), {})],
+    ids=str,
+)
+def test_an_altered_record_is_that_of_attrs_and_the_given_one_stays(record: Any, values: dict[str, Any]) -> None:
+    before = attrs.asdict(record)
+
+    assert altered(record, **values) == attrs.evolve(record, **values)
+    assert attrs.asdict(record) == before
+    with pytest.raises(KeyError):
+        altered(record, absent=1)

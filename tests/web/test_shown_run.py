@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,17 @@ async def test_a_run_that_goes_or_is_replaced_is_told_within_a_second(
         nursery.cancel_scope.cancel()
     assert len(shown.index) == len(RECORDED) - 1
     shown.close()
+
+
+def test_a_run_that_was_closed_is_freed_without_the_garbage_collector(tmp_path: Path) -> None:
+    shown = ShownRun(make_run(tmp_path))
+    while shown.rows()["events"] < len(shown.index):
+        shown._advance(100)
+    parts = [weakref.ref(part) for part in (shown, shown._world, shown._world.columns, shown.index)]
+    shown.close()
+    gc.disable()
+    try:
+        del shown
+        assert [part() for part in parts] == [None] * len(parts)
+    finally:
+        gc.enable()

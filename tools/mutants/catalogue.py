@@ -127,7 +127,7 @@ MUTANTS: Final = (
         "the fold forgets that an actor is gone",
         ("I-8",),
         "greenroom.views._actors",
-        "return attrs.evolve(view, is_gone=True)",
+        "return altered(view, is_gone=True)",
         "return view",
     ),
     Mutant(
