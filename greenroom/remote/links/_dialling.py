@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, final
 from urllib.parse import urlsplit
 
 import attrs
@@ -153,6 +153,15 @@ class _Dialled:
     def _ended(error: Exception) -> ConnectionEnded:
         reason = getattr(error, "reason", None)
         return ConnectionEnded(_ABNORMAL) if reason is None else ConnectionEnded(reason.code, reason.reason or "")
+
+
+class Dial(Protocol):
+    """Opens connections to other nodes."""
+
+    def __call__(
+        self, node: str, address: Address, *, tls: ssl.SSLContext | None = None
+    ) -> AbstractAsyncContextManager[LinkConnection]:
+        """Connect to a node; leaving the block closes the connection. Raises `Unreachable`."""
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ import trio
 
 from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.validation import positive
+from greenroom.remote.links._link_record import LinkFrameSent, LinkFrameTaken, LinkRecord
 from greenroom.remote.links._link_states import LinkChanged, LinkEdge, LinkState, next_link_state
 from greenroom.remote.links._remote_calls import LinkLost, RemoteCalls
 from greenroom.remote.links._remote_ref import REMOTE_ASK_S, RemoteRef
@@ -51,6 +52,13 @@ class LinkConnection(Protocol):
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Close it."""
+
+
+class ProvableConnection(LinkConnection, Protocol):
+    """A connection that another node has opened, and that has to prove itself."""
+
+    async def prove(self, credential: str, *, judge: Callable[[str], object] | None = None) -> object:
+        """Judge what the other side has shown, and return what it means; raises `NotProven`."""
 
 
 @final
@@ -92,6 +100,7 @@ class Link:
         recorder: Gets its events.
         on_lost: Called when it is lost.
         after: Calls a function after a delay in seconds, and returns what cancels it.
+        records_frames: True to record each frame.
     """
 
     def __init__(
@@ -107,6 +116,7 @@ class Link:
         recorder: Recorder,
         on_lost: Callable[[], object],
         after: Callable[[float, Callable[[], object]], Callable[[], None]],
+        records_frames: bool = False,
     ) -> None:
         self.node = node
         self.id = id_
@@ -117,8 +127,9 @@ class Link:
         self._recorder = recorder
         self._on_lost = on_lost
         self._wire = LinkWire()
-        self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit)
-        self._served = ServedActors(node, self.put, codec, published, nursery, after, recorder.emit)
+        self._record = record = LinkRecord(node, id_, recorder.emit, has_frames=records_frames)
+        self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit, record)
+        self._served = ServedActors(node, self.put, codec, published, nursery, after, recorder.emit, record)
         self._handlers: dict[type[LinkFrame], Callable[[int, Any], None]] = {
             **self._calls.handlers,
             **self._served.handlers,
@@ -179,6 +190,8 @@ class Link:
         if self.is_lost:
             return None
         number = self._wire.put(frame)
+        if self._record.has_frames and number is not None:
+            self._record.note_frame(LinkFrameSent, number, frame)
         self._news.set()
         return number
 
@@ -266,6 +279,8 @@ class Link:
             self._news.set()
 
     def _deliver(self, number: int, frame: LinkFrame) -> None:
+        if self._record.has_frames:
+            self._record.note_frame(LinkFrameTaken, number, frame)
         self._handlers[type(frame)](number, frame)
 
     async def _write(self, connection: LinkConnection, scope: trio.CancelScope) -> None:

@@ -18,6 +18,7 @@ import attrs
 import orjson
 
 from greenroom.core import PeerError
+from greenroom.core.ports import Ids
 from greenroom.core.validation import make_converter
 from greenroom.remote.wire._numbered_channel import UNREADABLE, WireError
 from greenroom.remote.wire._wire import MAX_MESSAGE
@@ -61,8 +62,13 @@ def _range(versions: tuple[int, int]) -> str:
     return str(versions[0]) if versions[0] == versions[1] else f"{versions[0]} to {versions[1]}"
 
 
+def new_id(ids: Ids) -> str:
+    """Return the id of a boot or a link: 128 bits as text, which need not be secret."""
+    return f"{ids.bits(4 * _RANDOM_CHARACTERS):0{_RANDOM_CHARACTERS}x}"
+
+
 def new_random() -> str:
-    """Return 128 random bits as text, for a boot, a link or a nonce."""
+    """Return 128 random bits as text, for a nonce."""
     return secrets.token_hex(_RANDOM_CHARACTERS // 2)
 
 
