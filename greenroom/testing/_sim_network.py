@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol, TypeAlias, final
 import attrs
 import trio
 
-from greenroom.core import PeerError, Recorder, UsageError
+from greenroom.core import Recorder, UsageError
 from greenroom.core.ports import Ports
 from greenroom.remote import LinkNode, LinkPace, LinkPeer, MessageCodec, Unreachable, open_node
 from greenroom.remote.links import NodeViolation, check_nodes

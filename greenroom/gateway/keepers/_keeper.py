@@ -377,6 +377,7 @@ class SessionKeeper:
             await self.settle_taken(self)
         elif session.was_cut and self.items.taken:
             reporter.resumed = tuple(self.items.taken)
+            self.items.cut.clear()
             nursery.start_soon(session.resume_turn)
 
     async def _hand_in_always(self, session: KeptSession, nursery: trio.Nursery) -> None:

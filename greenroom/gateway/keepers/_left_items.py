@@ -106,8 +106,11 @@ async def settle_left(keeper: SessionKeeper, rows: Mapping[str, bool]) -> None:
     """
     parts, row = keeper.parts, keeper.row
     folder = sessions_folder(parts.state_folder, keeper.key) / row.session_id
+    handed = set(keeper.items.handed)
     fates = await parts.ports.blocking.run(partial(_look_up_all, parts.look_up, folder, tuple(rows)))
     for item, fate in fates.items():
+        if item in handed and item not in keeper.items.handed:
+            continue  # it was stopped meanwhile
         if fate.is_read:
             await parts.store.ack(keeper.name, [item])
         if fate.over is not None:

@@ -358,7 +358,7 @@ def end_of(
 
 
 def unread_end(key: str, session_id: str, items: tuple[str, ...], why: str, stop: TurnStop | None = None) -> TurnEnd:
-    """Return the end of items that no turn has read."""
+    """Return the end of items that no turn reads any more: none has begun with them, or it was cut and is not resumed."""
     return TurnEnd(
         session=key,
         session_id=session_id,

@@ -76,6 +76,9 @@ async def stop_turn(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:
     """End the turn that runs or waits, or withdraw one item; return True when it has ended, False if there was none."""
     await keeper.opening.wait()
     items = keeper.items
+    was_cut = await _stop_cut(keeper, stop, item)
+    if was_cut and (item or keeper.reporter is None):
+        return True
     if item and item not in items.taken:
         if item not in items.held and item not in items.handed:
             return False
@@ -95,9 +98,25 @@ async def stop_turn(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:
     reporter = keeper.reporter
     await reporter.wait_seen()
     if keeper.reporter is not reporter or not reporter.has_turn:  # the session may have ended meanwhile
-        return False
+        return was_cut
     ends = reporter.ends
-    return keeper.interrupt(stop) and await reporter.wait_end(ends)
+    return (keeper.interrupt(stop) and await reporter.wait_end(ends)) or was_cut
+
+
+async def _stop_cut(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:
+    """End a turn that was cut and that nothing has resumed yet; False if there is none, or it did not take up the item."""
+    items = keeper.items
+    cut = tuple(items.cut)
+    if not cut or (item and item not in cut):
+        return False
+    keeper.resumes = False
+    for id_ in cut:
+        items.remove(id_)  # before anything is awaited: a session that is opened meanwhile does not resume it
+    with trio.CancelScope(shield=True):
+        await keeper.parts.watcher.turn_ended(unread_end(keeper.name, keeper.row.session_id, cut, stop.why, stop))
+        for id_ in cut:
+            keeper.settle(id_, stop.why)
+    return True
 
 
 async def _withdraw(keeper: SessionKeeper, stop: TurnStop, item: str) -> bool:

@@ -64,6 +64,8 @@ class WaitingItems:
     """Those that are kept back, in order."""
     taken: dict[str, None] = attrs.field(factory=dict)
     """Ids of those of `handed` that a turn has taken up."""
+    cut: dict[str, None] = attrs.field(factory=dict)
+    """Ids of those of `taken` whose turn was cut, and that nothing has resumed yet."""
     is_shut: bool = False
     """True while nothing is handed in, because a turn runs that is not theirs."""
     pauses: int = 0
@@ -98,9 +100,10 @@ class WaitingItems:
         self.handed[item.id] = chat_of(item.route)
 
     def add_cut(self, item: str, route: Mapping[str, Any]) -> None:
-        """Note that an earlier process has cut the turn that took up an item."""
+        """Note that the turn that took up an item was cut: with its process, or with its keeper."""
         self.handed[item] = chat_of(route)
         self.taken[item] = None
+        self.cut[item] = None
 
     def mark_taken(self, item: str) -> None:
         """Note that a turn has taken up an item."""
@@ -110,6 +113,7 @@ class WaitingItems:
     def remove(self, item: str) -> bool:
         """Forget an item; False if it is unknown."""
         self.taken.pop(item, None)
+        self.cut.pop(item, None)
         return self.handed.pop(item, None) is not None or self.held.pop(item, None) is not None
 
     def release(self, items: tuple[str, ...]) -> None:

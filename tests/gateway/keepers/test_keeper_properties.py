@@ -12,6 +12,8 @@ import pytest
 import trio
 from hypothesis import given, settings
 
+from greenroom.gateway.keepers._left_items import settle_left
+from greenroom.gateway.keepers._turn_lookup import ItemFate
 from greenroom.testing import explore, replay
 from tests.gateway.keepers.driven import KEYS, KeeperPlan, drive, keeper_plans, run, run_out, scenario
 from tests.gateway.keepers.keeping import Gateway, uuid
@@ -117,3 +119,58 @@ def test_a_keeper_that_crashes_too_often_is_broken_until_it_is_reset() -> None:
         assert gateway.watcher.ends[1].items == (uuid(1), uuid(2))
 
     run(test, attrs.evolve(Conversations(), on_open=fail))
+
+
+@pytest.mark.promise("A10-e")
+@pytest.mark.parametrize("named", [True, False])
+def test_a_cut_turn_that_waits_for_a_place_can_be_stopped(named: bool) -> None:
+    """It is the cut turn that ends: a message that came after it is read."""
+
+    async def test(gateway: Gateway, disk: Conversations) -> None:
+        key, free = str(KEYS[1]), trio.Event()
+
+        async def hold() -> None:
+            async with gateway.lanes.place(str(KEYS[0]), "main"):
+                await free.wait()
+
+        async with trio.open_nursery() as nursery:
+            await gateway.say("One.", uuid(1), KEYS[1])
+            await trio.sleep(1.0)
+            nursery.start_soon(hold)
+            await trio.sleep(0.1)
+            disk.sessions[key].crash()
+            await trio.sleep(3.0)
+            await gateway.say("Two.", uuid(2), KEYS[1])
+            await trio.sleep(0.1)
+            assert gateway.keepers.is_busy(key)
+            assert await gateway.keepers.stop_turn(key, who="ada", item=uuid(1) if named else "")
+            free.set()
+        await run_out(gateway)
+        ends = [(end.items, end.who) for end in gateway.watcher.ends]
+        assert ends == [((uuid(1),), "ada"), ((uuid(2),), "")]
+        assert gateway.record.registry.inbound == {}
+
+    run(test, Conversations())
+
+
+@pytest.mark.promise("A10-e")
+def test_an_item_that_is_stopped_while_its_files_are_read_stays_stopped() -> None:
+    """The files are read in a thread: what they tell is old when it comes."""
+
+    async def test(gateway: Gateway, disk: Conversations) -> None:
+        keeper = gateway.keepers._actors.keeper(KEYS[1])
+        await gateway.say("One.", uuid(1), KEYS[1])
+        await trio.sleep(1.0)
+        assert list(keeper.items.taken) == [uuid(1)]
+
+        def look_up(folder: Path, item: str) -> ItemFate:
+            keeper.items.remove(item)  # as a stop does
+            return ItemFate(is_read=True)
+
+        keeper.parts, parts = attrs.evolve(keeper.parts, look_up=look_up), keeper.parts
+        await settle_left(keeper, {uuid(1): False})
+        keeper.parts = parts
+        assert not keeper.items.handed
+        keeper.items.add_cut(uuid(1), {})  # back, so that its turn ends as any other
+
+    run(test, Conversations())

@@ -18,7 +18,7 @@ from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnec
 import greenroom as gr
 from greenroom.core import Cause, UsageError, open_bare_nursery
 from greenroom.mailbox import Delivery, MailboxPolicy
-from greenroom.remote.links._dialling import TcpAddress, Unreachable, read_address
+from greenroom.remote.links._dialling import Unreachable, read_address
 from greenroom.remote.links._link import LinkPace
 from greenroom.remote.links._link_states import LinkState, RemoteMessageDied
 from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
@@ -26,7 +26,7 @@ from greenroom.remote.links._remote_calls import RemoteError
 from greenroom.remote.wire._hello import SUBPROTOCOL, Hello, new_random, proof_message, prove, read_hello, read_proof
 from greenroom.remote.wire._link_frames import KillFrame, TellFrame
 from greenroom.remote.wire._message_codec import MessageCodec
-from greenroom.serving import Incident, Tcp, UnixSocket, connect_unix, open_unix_listener
+from greenroom.serving import Incident, Tcp, TcpAddress, UnixSocket, connect_unix, open_unix_listener
 from tests.remote.links.linked import CODEC, Counter, Sum
 
 TOKEN = b"0123456789abcdef" * 2
