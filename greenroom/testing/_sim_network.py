@@ -138,6 +138,8 @@ class SimProcess:
         self.ended: Final = trio.Event()
         self.is_dead = False
         """True if it was killed."""
+        self.has_failed = False
+        """True if a task of it has raised an error before its death."""
         self.nursery: trio.Nursery
         self._journal: list[Entry] | None = None
 
@@ -152,7 +154,8 @@ class SimProcess:
     @property
     def is_running(self) -> bool:
         """True if others reach it."""
-        return self.started.is_set() and not (self.is_dead or self.stopping.is_set() or self.ended.is_set())
+        is_over = self.is_dead or self.has_failed or self.stopping.is_set() or self.ended.is_set()
+        return self.started.is_set() and not is_over
 
     def start_soon(self, function: Callable[..., Awaitable[object]], *args: Any) -> None:
         """Start a task that ends with the process."""
@@ -163,6 +166,7 @@ class SimProcess:
             await function(*args)
         except Exception:
             if not self.is_dead:
+                self.has_failed = True
                 raise
 
     def journal(self) -> list[Entry]:
@@ -303,8 +307,10 @@ class SimNetwork:
                     process.started.set()
                     await process.stopping.wait()
                     nursery.cancel_scope.cancel("the process stops")
+            if not (process.is_dead or process.stopping.is_set()):
+                raise NodesUnsound([NodeViolation("N-11", process.label, 0, "its process has ended by itself")])
         except Exception:
-            if not process.is_dead:
+            if process.has_failed or not process.is_dead:
                 raise
         finally:
             process.started.set()

@@ -218,7 +218,13 @@ class LinkNode:
 
     def _hello(self, link: Link) -> Hello:
         return Hello(
-            node=self.name, boot=self.boot, link=link.id, got=link.got(), tick_s=self._pace.tick_s, build=__version__
+            node=self.name,
+            boot=self.boot,
+            link=link.id,
+            expects=link.boot,
+            got=link.got(),
+            tick_s=self._pace.tick_s,
+            build=__version__,
         )
 
     # --- the side that listens ------------------------------------------------------------------------------------------
@@ -259,7 +265,7 @@ class LinkNode:
             if each.node == theirs.node and each.boot not in ("", theirs.boot):
                 each.lose(f"node {each.node!r} has started anew")
         if not is_known:
-            if tuple(theirs.got) != (0, 0):
+            if tuple(theirs.got) != (0, 0) or theirs.expects not in ("", self.boot):
                 await connection.close(BAD_NUMBER, "this link is not known here")
                 return
             if len(self._links) >= MAX_LINKS:

@@ -77,6 +77,11 @@ def _random(_instance: object, attribute: attrs.Attribute[str], value: str) -> N
         raise ValueError(f"{attribute.name} must be {_RANDOM_CHARACTERS} hexadecimal digits")
 
 
+def _random_or_empty(instance: object, attribute: attrs.Attribute[str], value: str) -> None:
+    if value:
+        _random(instance, attribute, value)
+
+
 def check_node_name(name: str) -> None:
     """Validate the name of a node: 1 to 64 ASCII letters, digits, `.`, `_` and `-`.
 
@@ -117,6 +122,8 @@ class Hello:
     """This start of the node."""
     link: str = attrs.field(validator=_random)
     """The link, named by the side that dialled first."""
+    expects: str = attrs.field(default="", validator=_random_or_empty)
+    """The start of the other node to which this link belongs; empty while there is none yet."""
     got: tuple[int, ...] = attrs.field(default=(0, 0), validator=_numbers)
     """Last control frame and last data frame of this link that this side has."""
     max_bytes: int = attrs.field(default=MAX_MESSAGE, validator=attrs.validators.ge(MAX_HELLO))

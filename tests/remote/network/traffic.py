@@ -11,8 +11,7 @@ import greenroom as gr
 from greenroom.core import AskTimedOut, Undelivered
 from greenroom.mailbox import MailboxPolicy
 from greenroom.remote import LinkPace, RemoteError, RemoteRef
-from greenroom.testing import Sim
-from greenroom.testing._sim_network import SimNetwork, SimProcess
+from greenroom.testing import Sim, SimNetwork, SimProcess
 from tests.remote.links.linked import CODEC, Counter, Sum, Wait
 
 NAMES: Final = ("red", "green", "blue")
