@@ -186,6 +186,10 @@ PROMISES: Final = {
     "R13-b": Promise(
         "A token never crosses; its proof is good for one role, connection, link and pair of nodes.", "delivery"
     ),
+    "R15-a": Promise(
+        "Under any plan of cuts, silence, deaths and restarts, nodes keep each promise of their links, and come to rest.",
+        "delivery",
+    ),
     "RM-01": Promise("A message is reported as delivered only once it is in the store of its receiver.", "delivery"),
     "RM-02": Promise("A message never comes back to its sender as somebody else's.", "delivery"),
     "I-57": Promise("Every store of boxes keeps the rules of the conformance kit.", "delivery"),
@@ -771,6 +775,7 @@ NOT_IN_A_JOURNAL: Final = {
     "R4-a": Unseen(_FRAMES, ("remote/links/test_link.py",)),
     "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
+    "R15-a": Unseen("it takes the journals of all nodes", ("remote/network/test_network.py",)),
     "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
     "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),
     "RM-04": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),

@@ -108,6 +108,11 @@ class SimStorage:
         """Return the value that was written last under a name."""
         return dict(self._written).get(name, self._synced.get(name, default))
 
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names that begin with a prefix and whose value is not None, in the order of their first write."""
+        names = dict.fromkeys((*self._synced, *(name for name, _ in self._written)))
+        return [name for name in names if name.startswith(prefix) and self.read(name) is not None]
+
     @property
     def unsynced(self) -> int:
         """Number of writes that are not durable yet."""
@@ -222,7 +227,9 @@ class SimNetwork:
         self._draws = draws
         self._codec = codec
         self.pace: Final = pace or LinkPace()
-        self._machines = {name: _Machine(program, name, b"the secret of all nodes of a test.") for name, program in programs.items()}
+        self._machines = {
+            name: _Machine(program, name, b"the secret of all nodes of a test.") for name, program in programs.items()
+        }
         self._silent: set[tuple[str, str]] = set()
         self._healed = trio.Event()
         self._wires: list[_Wire] = []

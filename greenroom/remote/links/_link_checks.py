@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
+from greenroom.remote.links._handover_checks import handover_findings
 from greenroom.trace import Check, Entry, Violation, check_journal
 
 Finding: TypeAlias = tuple[int, str]
@@ -76,10 +77,18 @@ def _ends_of(entries: Sequence[Entry]) -> dict[str, _LinkEnd]:
 
 
 def numbers_in_order(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """N-1: the frames of a channel are sent, and taken, as 1, 2, 3 ..."""
+    """N-1: the frames of a channel are sent, and taken, as 1, 2, 3 ..., and none once the link is lost."""
     last: Counter[tuple[str, str, str]] = Counter()
+    lost: set[str] = set()
     for entry in entries:
+        if entry.kind == "link.state" and entry["state"] == "lost":
+            lost.add(entry["link"])
         if entry.kind in {"link.sent", "link.taken"}:
+            if entry["link"] in lost:
+                yield (
+                    entry.seq,
+                    f"a frame ({entry['frame']}) of {entry['node']} is {entry.kind[5:]} after the link was lost",
+                )
             key = (entry.kind, entry["link"], entry["channel"])
             last[key] += 1
             if entry["number"] != last[key]:
@@ -101,7 +110,10 @@ def places_kept(entries: Sequence[Entry]) -> Iterator[Finding]:
                 key = entry["link"], entry["to"]
                 places[key] -= 1
                 if places[key] < 0:
-                    yield entry.seq, f"message {entry['number']} to {entry['node']} is sent, and there is no place for it"
+                    yield (
+                        entry.seq,
+                        f"message {entry['number']} to {entry['node']} is sent, and there is no place for it",
+                    )
             case "link.taken" if entry["frame"] == "tell":
                 owed[entry["link"], entry["to"]] += 1
             case "link.sent" if entry["frame"] == "credit":
@@ -122,7 +134,10 @@ def watches_end_once(entries: Sequence[Entry]) -> Iterator[Finding]:
     for end in _ends_of(entries).values():
         for entry in end.sent.values() if end.lost else ():
             if entry["frame"] == "watch" and ("watch", entry["call"]) not in end.settled:
-                yield entry.seq, f"watch {entry['call']} with {end.node} has no end, although its link was lost at {end.lost}"
+                yield (
+                    entry.seq,
+                    f"watch {entry['call']} with {end.node} has no end, although its link was lost at {end.lost}",
+                )
 
 
 def calls_end_once(entries: Sequence[Entry]) -> Iterator[Finding]:
@@ -248,7 +263,8 @@ def check_nodes(
             if is_at_rest and process.label in living:
                 checks += [_orders_obeyed(sides), _at_rest(sides, living)]
             found += [NodeViolation(id_, process.label, seq, text) for check in checks for id_, seq, text in check]
-    return sorted({*found, *_stored_once(processes)})
+    handed = handover_findings(journals, is_at_rest=is_at_rest)
+    return sorted({*found, *(NodeViolation(*each) for each in handed)})
 
 
 _Found: TypeAlias = Iterator[tuple[str, int, str]]
@@ -335,16 +351,3 @@ def _at_rest(sides: _Sides, living: set[str]) -> _Found:
         if other is not None and key not in other.taken:
             id_ = "N-9" if entry["frame"] in _ORDERS else "N-10"
             yield id_, entry.seq, f"{entry['frame']} {entry['number']} to {end.node} has not arrived"
-
-
-def _stored_once(processes: Iterable[_ProcessJournal]) -> Iterator[NodeViolation]:
-    """N-6: an item is in the store of one node."""
-    known: dict[str, tuple[str, int]] = {}
-    for process in processes:
-        name = process.label.partition("#")[0]
-        for entry in process.entries:
-            if entry.kind == "inbox.accepted":
-                before = known.setdefault(entry["item"], (name, entry.seq))
-                if before[0] != name:
-                    text = f"item {entry['item']} is accepted, and is in the store of {before[0]} too"
-                    yield NodeViolation("N-6", process.label, entry.seq, text)

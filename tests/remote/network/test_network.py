@@ -8,17 +8,33 @@ from pathlib import Path
 import pytest
 
 from greenroom.testing import explore, replay
-from tests.remote.network.traffic import busy_nodes
+from tests.remote.network.remote_runs import remote_runs
+from tests.remote.network.traffic import busy_nodes, impostor
 
 HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json"))
-SCHEDULES = 16
-"""In `make test`; `make soak-remote` runs the 2,000 and more."""
+TRAFFIC = {2: 8, 3: 4}
+"""Schedules by number of nodes: together with the others a slice of those that `make soak-remote` runs."""
 
 
 @pytest.mark.promise("R15-a")
-@pytest.mark.parametrize("nodes", [2, 3])
+@pytest.mark.parametrize("nodes", TRAFFIC)
 def test_traffic_under_faults_breaks_no_invariant(nodes: int) -> None:
-    explore(busy_nodes(nodes), strategy="random", seed=nodes, schedules=SCHEDULES // nodes)
+    explore(busy_nodes(nodes), strategy="random", seed=nodes, schedules=TRAFFIC[nodes])
+
+
+@pytest.mark.promise("R15-a")
+def test_a_flood_has_a_place_for_each_message() -> None:
+    explore(busy_nodes(2, tells=300, faults=1), strategy="random", schedules=1)
+
+
+@pytest.mark.promise("R15-a")
+def test_nobody_is_linked_as_somebody_else() -> None:
+    explore(impostor(), strategy="random", schedules=2)
+
+
+@pytest.mark.promise("R15-a")
+def test_runs_on_other_nodes_live_once_and_are_reported_once() -> None:
+    explore(remote_runs(), strategy="random", seed=5, schedules=8)
 
 
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)

@@ -32,7 +32,9 @@ class Prey(Counter):
 async def publish(process: SimProcess) -> None:
     """Publish two actors: one that stays, and one that others may end."""
     process.node.publish("counter", await process.runtime.spawn(Counter, name="counter"))
-    process.node.publish("prey", await process.runtime.spawn(Prey, name="prey", spec=gr.ChildSpec(restart=gr.Restart.TEMPORARY)))
+    process.node.publish(
+        "prey", await process.runtime.spawn(Prey, name="prey", spec=gr.ChildSpec(restart=gr.Restart.TEMPORARY))
+    )
 
 
 async def visit(process: SimProcess, there: str, tells: int) -> None:
@@ -103,3 +105,17 @@ def busy_nodes(
 
     return scenario
 
+
+def impostor() -> Callable[[Sim], Awaitable[None]]:
+    """Return a scenario: a node that has no token says that it is another one, to a third."""
+
+    async def scenario(sim: Sim) -> None:
+        programs = {name: program(name, NAMES[:2], 3) for name in NAMES}
+        async with sim.network(programs, codec=CODEC, pace=PACE) as network:
+            network.impersonate("blue", as_="red")
+            network.kill("blue")
+            await network.start("blue")
+            await network.disturb(2, kills=False)
+            await network.settle()
+
+    return scenario
