@@ -49,7 +49,7 @@ async def open_bare_nursery() -> AsyncIterator[trio.Nursery]:
         async with trio.open_nursery() as nursery:
             try:
                 yield nursery
-            except BaseException as error:  # noqa: BLE001, ASYNC103 - raised again below, outside the nursery
+            except BaseException as error:  # noqa: ASYNC103 - raised again below, outside the nursery
                 if is_cancelled(error):
                     cancelled = error
                     raise  # in here: the nursery's scope takes what is its own

@@ -15,26 +15,27 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast, final
 
 import attrs
 import trio
 
 from greenroom.core import Recorder, UsageError
 from greenroom.core.ports import Ports
-from greenroom.remote import LinkNode, LinkPace, LinkPeer, MessageCodec, Unreachable, open_node
+from greenroom.remote import LinkPace, LinkPeer, MessageCodec, Unreachable, open_node
 from greenroom.remote.links import NodeViolation, check_nodes
 from greenroom.serving import ConnectionEnded, NotProven
-from greenroom.supervisor import Runtime, open_runtime
+from greenroom.supervisor import open_runtime
 from greenroom.testing._memory_connection import MemoryConnection, connection_pair
-from greenroom.testing._virtual_ports import VIRTUAL_START, virtual_ports
-from greenroom.trace import Entry, entries_of
+from greenroom.testing._sim_process import SimClock, SimProcess, SimStorage
+from greenroom.testing._virtual_ports import virtual_ports
+from greenroom.trace import Entry
 
-RING: Final = 1_000_000
-"""Number of records of a process that are kept."""
-DELAYS_S: Final = (0.001, 0.0, 0.05, 1.0)
+if TYPE_CHECKING:
+    from greenroom.serving import Connection
+
+DELAYS_S: Final = (0.2, 0.0, 1.0, 0.01)
 """Possible times of a message on its way, in seconds, one for each connection."""
 PAUSES_S: Final = (0.1, 0.0, 0.01, 1.0, 6.0, 20.0)
 """Possible times between two faults, in seconds."""
@@ -42,6 +43,9 @@ _JUMPS_S: Final = (3_600.0, -3_600.0, 86_400.0)
 _SHAKE_S: Final = 5.0
 _SETTLE_S: Final = 60.0
 _POLICY: Final = 1008
+_FAULTS: Final = ("none", "cut", "silence", "cut", "heal", "clock", "kill", "start")
+_DEATHS: Final = 4
+"""At a point, a process dies with the last one of so many choices."""
 
 
 class _Draws(Protocol):
@@ -65,124 +69,6 @@ class NodesUnsound(AssertionError):
     def __init__(self, violations: Sequence[NodeViolation]) -> None:
         super().__init__("\n".join(str(each) for each in violations[:10]))
         self.violations = tuple(violations)
-
-
-@final
-class SimClock:
-    """The clock of one simulated machine: its time of day can be set, its seconds cannot."""
-
-    def __init__(self) -> None:
-        self._ahead = timedelta()
-
-    def bind(self) -> Callable[[], float]:
-        """Return the reader of the clock of the current Trio run."""
-        return trio.lowlevel.current_clock().current_time
-
-    def wall(self) -> datetime:
-        """Return the time of day there."""
-        return VIRTUAL_START + timedelta(seconds=trio.current_time()) + self._ahead
-
-    def jump(self, seconds: float) -> None:
-        """Set the time of day forward, or back."""
-        self._ahead += timedelta(seconds=seconds)
-
-
-@final
-class SimStorage:
-    """The disk of one simulated machine: it outlives processes; what was not synced may be lost when one is killed."""
-
-    def __init__(self) -> None:
-        self._synced: dict[str, Any] = {}
-        self._written: list[tuple[str, Any]] = []
-
-    def write(self, name: str, value: Any) -> None:
-        """Write a value, which must not be changed afterwards."""
-        self._written.append((name, value))
-
-    def sync(self) -> None:
-        """Make everything that was written durable."""
-        self._synced.update(self._written)
-        self._written.clear()
-
-    def read(self, name: str, default: Any = None) -> Any:
-        """Return the value that was written last under a name."""
-        return dict(self._written).get(name, self._synced.get(name, default))
-
-    def names(self, prefix: str = "") -> list[str]:
-        """Return the names that begin with a prefix and whose value is not None, in the order of their first write."""
-        names = dict.fromkeys((*self._synced, *(name for name, _ in self._written)))
-        return [name for name in names if name.startswith(prefix) and self.read(name) is not None]
-
-    @property
-    def unsynced(self) -> int:
-        """Number of writes that are not durable yet."""
-        return len(self._written)
-
-    def lose(self, kept: int) -> None:
-        """Lose what is not durable, except the first `kept` writes."""
-        del self._written[kept:]
-        self.sync()
-
-
-@final
-class SimProcess:
-    """One start of a simulated node. Passed to its program."""
-
-    def __init__(self, name: str, number: int, storage: SimStorage, clock: SimClock) -> None:
-        self.name: Final = name
-        self.number: Final = number
-        """Counts the starts of the node, from 1."""
-        self.storage: Final = storage
-        self.clock: Final = clock
-        self.recorder: Final = Recorder(trio.current_time, capacity=RING)
-        self.runtime: Runtime
-        self.node: LinkNode
-        self.scope: Final = trio.CancelScope()
-        self.started: Final = trio.Event()
-        self.stopping: Final = trio.Event()
-        self.ended: Final = trio.Event()
-        self.is_dead = False
-        """True if it was killed."""
-        self.has_failed = False
-        """True if a task of it has raised an error before its death."""
-        self.nursery: trio.Nursery
-        self._journal: list[Entry] | None = None
-
-    def __repr__(self) -> str:
-        return f"<SimProcess {self.label}>"
-
-    @property
-    def label(self) -> str:
-        """Name and number, such as `host#2`."""
-        return f"{self.name}#{self.number}"
-
-    @property
-    def is_running(self) -> bool:
-        """True if others reach it."""
-        is_over = self.is_dead or self.has_failed or self.stopping.is_set() or self.ended.is_set()
-        return self.started.is_set() and not is_over
-
-    def start_soon(self, function: Callable[..., Awaitable[object]], *args: Any) -> None:
-        """Start a task that ends with the process."""
-        self.nursery.start_soon(self._until_death, function, args)
-
-    async def _until_death(self, function: Callable[..., Awaitable[object]], args: Sequence[Any]) -> None:
-        try:
-            await function(*args)
-        except Exception:
-            if not self.is_dead:
-                self.has_failed = True
-                raise
-
-    def journal(self) -> list[Entry]:
-        """Return what it has recorded, until its death."""
-        return self._journal if self._journal is not None else entries_of(self.recorder.latest())
-
-    def note_death(self) -> None:
-        """End the journal, and cancel every task."""
-        self.is_dead = True
-        self._journal = entries_of(self.recorder.latest())
-        self.scope.cancel("the process was killed")
 
 
 Program: TypeAlias = Callable[[SimProcess], Awaitable[object]]
@@ -234,6 +120,7 @@ class SimNetwork:
         self._healed = trio.Event()
         self._wires: list[_Wire] = []
         self._nursery: trio.Nursery
+        self._is_settling = False
         self.faults: dict[str, int] = {}
         """Number of faults of each kind so far."""
 
@@ -263,7 +150,7 @@ class SimNetwork:
         machine = self._machines[name]
         if machine.processes and not (machine.processes[-1].is_dead or machine.processes[-1].ended.is_set()):
             raise UsageError(f"node {name!r} is running already")
-        process = SimProcess(name, len(machine.processes) + 1, machine.storage, machine.clock)
+        process = SimProcess(name, len(machine.processes) + 1, machine.storage, machine.clock, self._may_die)
         machine.processes.append(process)
         self._draws.follow(process.recorder)
         self._nursery.start_soon(self._run, machine, process)
@@ -285,6 +172,11 @@ class SimNetwork:
         for wire in [wire for wire in self._wires if process in wire.ends]:
             self._cut(wire)
         process.storage.lose(self._draws.choose(process.storage.unsynced + 1))
+
+    def _may_die(self, name: str) -> None:
+        if not self._is_settling and self._draws.choose(_DEATHS) == _DEATHS - 1:
+            self.faults["death"] = self.faults.get("death", 0) + 1
+            self.kill(name)
 
     async def _run(self, machine: _Machine, process: SimProcess) -> None:
         seed = 1_000 * list(self._machines).index(process.name) + process.number
@@ -353,7 +245,7 @@ class SimNetwork:
     async def _serve(self, process: SimProcess, connection: MemoryConnection) -> None:
         code = 1001
         try:
-            await process.node.serve(connection)
+            await process.node.serve(cast("Connection", connection))
         except NotProven:
             code = _POLICY
         except ConnectionEnded:
@@ -413,7 +305,8 @@ class SimNetwork:
 
     async def _draw_fault(self, *, kills: bool) -> None:
         names = self.names
-        kind = ("none", "cut", "silence", "heal", "clock", "kill", "start")[self._draws.choose(7 if kills else 5)]
+        kinds = _FAULTS if kills else _FAULTS[:-2]
+        kind = kinds[self._draws.choose(len(kinds))]
         here = names[self._draws.choose(len(names))]
         others = [name for name in names if name != here]
         there = others[self._draws.choose(len(others))]
@@ -446,6 +339,7 @@ class SimNetwork:
         Raises:
             NodesUnsound: An invariant is broken, or something is still under way.
         """
+        self._is_settling = True
         self.heal()
         await self._start_dead()
         await trio.sleep(within_s if within_s is not None else self.pace.resume_s + _SETTLE_S)

@@ -72,10 +72,10 @@ NETWORK: Final = (
         "an item leaves the box before its line is in the transcript",
         ("R15-a",),
         _RUNS,
-        '        await trio.sleep(0.5)\n        if not self._disk.read(f"line/{item}"):\n',
+        '        await self._process.point()\n        if not self._disk.read(f"line/{item}"):\n',
         '        self._disk.write(f"box/{item}", None)\n'
         "        self._disk.sync()\n"
-        "        await trio.sleep(0.5)\n"
+        "        await self._process.point()\n"
         '        if not self._disk.read(f"line/{item}"):\n',
         tests=_TESTS,
     ),

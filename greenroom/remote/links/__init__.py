@@ -5,7 +5,7 @@ from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 if TYPE_CHECKING:
     from greenroom.remote.links._dialling import Dial, Unreachable
     from greenroom.remote.links._link import Link, LinkPace
-    from greenroom.remote.links._link_checks import LINK_CHECKS, NodeViolation, check_nodes, link_checks_for
+    from greenroom.remote.links._link_checks import NodeViolation, check_nodes, link_checks_for
     from greenroom.remote.links._link_record import EVENTS
     from greenroom.remote.links._link_states import LinkChanged, LinkState, RemoteMessageDied
     from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
@@ -20,7 +20,7 @@ else:
                 "Link",
                 "LinkPace",
             ),
-            "greenroom.remote.links._link_checks": ("LINK_CHECKS", "NodeViolation", "check_nodes", "link_checks_for"),
+            "greenroom.remote.links._link_checks": ("NodeViolation", "check_nodes", "link_checks_for"),
             "greenroom.remote.links._link_record": ("EVENTS",),
             "greenroom.remote.links._link_states": (
                 "LinkChanged",
@@ -42,7 +42,6 @@ else:
 
 __all__ = [
     "EVENTS",
-    "LINK_CHECKS",
     "Dial",
     "Link",
     "LinkChanged",

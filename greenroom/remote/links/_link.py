@@ -54,13 +54,6 @@ class LinkConnection(Protocol):
         """Close it."""
 
 
-class ProvableConnection(LinkConnection, Protocol):
-    """A connection that another node has opened, and that has to prove itself."""
-
-    async def prove(self, credential: str, *, judge: Callable[[str], object] | None = None) -> object:
-        """Judge what the other side has shown, and return what it means; raises `NotProven`."""
-
-
 @final
 @attrs.frozen(kw_only=True)
 class LinkPace:

@@ -25,7 +25,7 @@ from greenroom._version import __version__
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import UsageError
 from greenroom.remote.links._dialling import LINK_PATH, Dial, Unreachable, dialled, greet, read_address
-from greenroom.remote.links._link import Link, LinkConnection, LinkPace, ProvableConnection
+from greenroom.remote.links._link import Link, LinkConnection, LinkPace
 from greenroom.remote.links._link_record import NodeClosed, NodeOpened
 from greenroom.remote.links._link_states import LinkState
 from greenroom.remote.links._remote_calls import LinkLost
@@ -50,7 +50,7 @@ from greenroom.remote.wire import (
     read_hello,
     read_proof,
 )
-from greenroom.serving import ConnectionEnded, Incident, Tcp, UnixSocket, Upgrade, open_server
+from greenroom.serving import Connection, ConnectionEnded, Incident, Tcp, UnixSocket, Upgrade, open_server
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
 
 MAX_LINKS: Final = 256
@@ -229,7 +229,7 @@ class LinkNode:
 
     # --- the side that listens ------------------------------------------------------------------------------------------
 
-    async def serve(self, connection: ProvableConnection) -> None:
+    async def serve(self, connection: Connection) -> None:
         """Serve a connection that another node has opened."""
         try:
             theirs = read_hello(await connection.receive())

@@ -24,7 +24,7 @@ from greenroom.testing import Sim, SimNetwork, SimProcess
 ORPHAN_S: Final = 12.0
 MARGIN_S: Final = 10.0
 PACE: Final = LinkPace(tick_s=2.0, resume_s=6.0)
-STEPS: Final = 24
+STEPS: Final = 18
 STEP_S: Final = 3.0
 LONG_S: Final = (60.0, 0.0)
 """Times of the last silence, in seconds: the longer one has a run moved."""
@@ -39,13 +39,16 @@ class Wanted(gr.Request[str]):
     """Asks a host to take a run, or to go on with it."""
 
     task: str
+    place: int
+    """Counts the places of the run, from 0."""
 
 
 @attrs.frozen
 class Unwanted(gr.Request[str]):
-    """Asks a host to end a run for good."""
+    """Asks a host to end a run, and to keep it ended in this place."""
 
     task: str
+    place: int
 
 
 @attrs.frozen
@@ -109,13 +112,13 @@ class Host:
     def _answers(self, message: Any) -> str:
         task = message.task
         if isinstance(message, Unwanted):
-            self._disk.write(f"gone/{task}", True)
+            self._disk.write(f"gone/{task}", message.place)
             self._disk.sync()
             self._words.pop(task, None)
             return "gone"
         self._words[task] = trio.current_time()
-        over = any(self._disk.read(f"{what}/{task}") for what in ("gone", "end"))
-        if not over and task not in self._running:
+        is_over = self._disk.read(f"end/{task}") or self._disk.read(f"gone/{task}", -1) >= message.place
+        if not is_over and task not in self._running:
             self._running.add(task)
             self._process.start_soon(self._work, task)
         return "taken"
@@ -130,7 +133,7 @@ class Host:
             if trio.current_time() - self._words.get(task, -ORPHAN_S) >= ORPHAN_S:
                 state = "killed"
                 break
-        emit(TaskEnded(task=task, state=state, exit_code=None, error=""))  # type: ignore[arg-type]
+        emit(TaskEnded(task=task, state=state, exit_code=None, error=""))
         self._running.discard(task)
         if state == "completed":
             self._disk.write(f"end/{task}", True)
@@ -159,30 +162,35 @@ class Launcher:
             self._process.start_soon(self._read, name.removeprefix("box/"))
         for name in self._disk.names("left/"):
             _, task, place = name.split("/")
-            self._process.start_soon(ask_until_answered, self._process, place, Unwanted(task))
+            self._process.start_soon(self._leave, task, int(place))
         for number in range(self._tasks):
-            self._process.start_soon(self._launch, f"r{number:08}", number)
+            self._process.start_soon(self._launch, f"r{number:08}")
 
-    async def _launch(self, task: str, number: int) -> None:
+    def _host(self, task: str, place: int) -> str:
+        return self._hosts[(int(task[1:]) + place) % len(self._hosts)]
+
+    async def _launch(self, task: str) -> None:
         """Place a run, and say that it is wanted until its result has come."""
         disk, process = self._disk, self._process
-        if not disk.read(f"place/{task}"):
-            disk.write(f"place/{task}", self._hosts[number % len(self._hosts)])
+        if disk.read(f"place/{task}") is None:
+            disk.write(f"place/{task}", 0)
             disk.sync()
             process.recorder.emit(TaskRegistered(task=task, type="remote_agent", description=""))
         heard_s = trio.current_time()
         while not disk.read(f"over/{task}"):
             place = disk.read(f"place/{task}")
-            if await asked(process, place, Wanted(task)):
+            if await asked(process, self._host(task, place), Wanted(task, place)):
                 heard_s = trio.current_time()
             elif len(self._hosts) > 1 and self._may_move(heard_s):
-                at = self._hosts.index(place) + 1
-                disk.write(f"place/{task}", self._hosts[at % len(self._hosts)])
+                disk.write(f"place/{task}", place + 1)
                 disk.write(f"left/{task}/{place}", True)
                 disk.sync()
                 heard_s = trio.current_time()
-                process.start_soon(ask_until_answered, process, place, Unwanted(task))
+                process.start_soon(self._leave, task, place)
             await trio.sleep(_WORD_S)
+
+    async def _leave(self, task: str, place: int) -> None:
+        await ask_until_answered(self._process, self._host(task, place), Unwanted(task, place))
 
     @staticmethod
     def _may_move(heard_s: float) -> bool:
@@ -212,12 +220,12 @@ class Launcher:
 
     async def _read(self, item: str) -> None:
         """Read an item: first its line is in the transcript for good, then it leaves the box."""
-        await trio.sleep(0.5)
+        await self._process.point()
         if not self._disk.read(f"line/{item}"):
             self._disk.write(f"line/{item}", True)
             self._disk.sync()
             self._process.recorder.emit(InboxTaken(item=item))
-        await trio.sleep(0.5)
+        await self._process.point()
         self._disk.write(f"box/{item}", None)
         self._disk.sync()
 
@@ -240,6 +248,8 @@ def remote_runs(
                 if not sim.choose(2):
                     network.silence(here, there)
             await trio.sleep(LONG_S[sim.choose(2)])
+            network.heal()
+            await trio.sleep(70)  # results come, and processes may still die at a point
             await network.settle(within_s=_AT_MOST_S)
             after(network)
 

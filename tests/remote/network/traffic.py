@@ -16,7 +16,7 @@ from tests.remote.links.linked import CODEC, Counter, Sum, Wait
 
 NAMES: Final = ("red", "green", "blue")
 PACE: Final = LinkPace(tick_s=2.0, resume_s=6.0)
-FAULTS: Final = 6
+FAULTS: Final = 12
 
 
 class Prey(Counter):
@@ -55,7 +55,9 @@ async def use(counter: RemoteRef[Any], prey: RemoteRef[Any] | None, tells: int) 
     downs: list[gr.Down] = []
     counter.watch(downs.append)
     for number in range(tells):
+        await trio.sleep(0.1 if number % 100 < 10 else 0)
         counter.tell(number)
+        counter.watch(downs.append).cancel()
         if prey is not None:
             prey.tell(number)
     if prey is not None:
