@@ -243,6 +243,7 @@ def remote_runs(
         }
         async with sim.network(programs, codec=CODEC, pace=PACE) as network:
             await network.disturb(faults)
+            await trio.sleep(5)
             host = names[sim.choose(len(names))]
             for here, there in ((LAUNCHER, host), (host, LAUNCHER)):
                 if not sim.choose(2):
