@@ -9,6 +9,7 @@
 # SOAK_KEEPERS   schedules of a gateway's keepers, with stand-ins for sessions, in a soak:  make soak SOAK_KEEPERS=5000
 # SOAK_GATEWAYS  schedules of whole gateways in a soak:  make soak SOAK_GATEWAYS=500
 # SOAK_SCRIPTS   scripts that bash runs in a soak:  make soak SOAK_SCRIPTS=5000
+# SOAK_NETWORKS  schedules of nodes over simulated networks:  make soak-remote SOAK_NETWORKS=2000 SOAK_FRAMES=0
 # SOAK_PAGES     made-up runs whose page is compared with the fold:  make soak-visibility SOAK_PAGES=20
 # MESSAGES messages of a gateway's day:  make soak-gateway MESSAGES=5000
 # OLD      an older checkout:  make inventory OLD=../before, make old-runs OLD=../before
@@ -29,6 +30,8 @@ SOAK_CLAIMS ?= 10000
 SOAK_KEEPERS ?= 100000
 SOAK_GATEWAYS ?= 5000
 SOAK_SCRIPTS ?= 100000
+SOAK_NETWORKS ?= 100000
+SOAK_FRAMES ?= 1000000
 SOAK_PAGES ?= 200
 MESSAGES ?= 50000
 
@@ -42,7 +45,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels test-redis mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-redis chaos-run chaos-store chaos-swarm lock clean python setup setup-dev soak-visibility
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels test-redis mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-redis chaos-run chaos-store chaos-swarm lock clean python setup setup-dev soak-remote soak-visibility
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -155,6 +158,9 @@ soak: setup-dev ## run as many schedules with faults as fit in 10 minutes (ARGS=
 
 soak-gateway: setup-dev ## a day of MESSAGES through a gateway, in virtual time; then memory, tasks and descriptors have to be as before (50,000; 15 min)
 	@$(BIN)/python -m tools.soak.gateway $(MESSAGES)
+
+soak-remote: setup-dev ## run SOAK_NETWORKS schedules of 2 and 3 nodes over simulated networks, and at least SOAK_FRAMES frames (100,000 and 1,000,000; hours), ARGS="--minutes 30" stops earlier
+	@SOAK_NETWORKS=$(SOAK_NETWORKS) SOAK_FRAMES=$(SOAK_FRAMES) $(BIN)/python -m tools.soak.remote $(ARGS)
 
 soak-visibility: setup-dev ## compare the page of SOAK_PAGES made-up runs with the fold, in a real browser (200; 20 min), then continue 300 branches of three runs (4 min)
 	@SOAK_PAGES=$(SOAK_PAGES) $(BIN)/python -m tools.soak.visibility

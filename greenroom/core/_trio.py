@@ -38,20 +38,26 @@ def require_trio(name: str) -> None:
 @asynccontextmanager
 async def open_bare_nursery() -> AsyncIterator[trio.Nursery]:
     """Open a nursery that raises its body's error unchanged; leaving it waits for the tasks, which the caller ends
-    before.
+    before. A cancel of its own scope ends here, as that of any nursery.
 
     For tasks that handle their own errors: if one raises all the same, the body is cancelled and the error leaves as a
     group.
     """
     body_error: BaseException | None = None
+    cancelled: BaseException | None = None
     try:
         async with trio.open_nursery() as nursery:
             try:
                 yield nursery
-            except BaseException as error:  # noqa: BLE001, ASYNC103 - raised again below, outside the nursery
+            except BaseException as error:  # noqa: ASYNC103 - raised again below, outside the nursery
+                if is_cancelled(error):
+                    cancelled = error
+                    raise  # in here: the nursery's scope takes what is its own
                 body_error = error
     except BaseExceptionGroup as group:
-        if body_error is None or is_cancelled(body_error):
+        if cancelled is not None and is_cancelled(group):
+            raise cancelled from None
+        if body_error is None:
             raise
         body_error.add_note(f"tasks beside it failed as well: {group!r}")
     if body_error is not None:

@@ -87,11 +87,15 @@ def violations_of(
 
 
 def _checks_for(entries: Sequence[Entry]) -> Sequence[Check]:
-    if not is_gateways(entries):
-        return CHECKS
-    from greenroom.gateway.record import checks_for
+    if is_gateways(entries):
+        from greenroom.gateway.record import checks_for
 
-    return (*CHECKS, *checks_for(entries))
+        return (*CHECKS, *checks_for(entries))
+    if any(entry.kind == "node.opened" for entry in entries):
+        from greenroom.remote.links import link_checks_for
+
+        return (*CHECKS, *link_checks_for(entries))
+    return CHECKS
 
 
 def _lines(journal: JournalText, facts: dict[str, Any], *, is_verbose: bool) -> Iterator[str]:

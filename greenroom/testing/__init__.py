@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     )
     from greenroom.testing._search import Search, Trail, dfs, pct, replay
     from greenroom.testing._sim import Faults, Sim
+    from greenroom.testing._sim_network import NodesUnsound, SimNetwork
+    from greenroom.testing._sim_process import SimProcess
     from greenroom.testing._virtual import Diverged, VirtualRun, double_run, record_lines, run_virtual
     from greenroom.testing._virtual_loop import VirtualLoop
     from greenroom.testing._virtual_ports import VIRTUAL_START, VirtualClock, virtual_ports
@@ -71,6 +73,8 @@ else:
             ),
             "greenroom.testing._search": ("Search", "Trail", "dfs", "pct", "replay"),
             "greenroom.testing._sim": ("Faults", "Sim"),
+            "greenroom.testing._sim_network": ("NodesUnsound", "SimNetwork"),
+            "greenroom.testing._sim_process": ("SimProcess",),
             "greenroom.testing._virtual": ("Diverged", "VirtualRun", "double_run", "record_lines", "run_virtual"),
             "greenroom.testing._virtual_loop": ("VirtualLoop",),
             "greenroom.testing._virtual_ports": ("VIRTUAL_START", "VirtualClock", "virtual_ports"),
@@ -101,6 +105,7 @@ __all__ = [
     "MessagesServer",
     "ModelConformance",
     "Monitor",
+    "NodesUnsound",
     "NotQuiescent",
     "OpenedSupervisor",
     "PromptCache",
@@ -109,6 +114,8 @@ __all__ = [
     "Search",
     "SeesCancels",
     "Sim",
+    "SimNetwork",
+    "SimProcess",
     "StreamReply",
     "SupervisorConformance",
     "SweepRun",

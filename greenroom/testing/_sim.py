@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import attrs
 import trio
@@ -25,6 +25,10 @@ from greenroom.testing._scheduler import ChoiceRNG, Chooser, installed
 from greenroom.testing._search import Trail
 from greenroom.testing._virtual import record_lines
 from greenroom.testing._virtual_ports import virtual_ports
+
+if TYPE_CHECKING:
+    from greenroom.remote import LinkPace, MessageCodec
+    from greenroom.testing._sim_network import Program, SimNetwork
 
 RING: Final = 100_000
 """Number of records that a run keeps."""
@@ -129,6 +133,27 @@ class Sim:
             at: The name of the point; by default any.
         """
         self._strikes.setdefault(at, []).append(strike)
+
+    def choose(self, alternatives: int) -> int:
+        """Return a number below `alternatives` from the run's choices; 0 if there is only one, or faults have stopped."""
+        return 0 if self.is_quiet or alternatives < 2 else self._fault(alternatives)
+
+    def network(
+        self, programs: Mapping[str, Program], *, codec: MessageCodec | None = None, pace: LinkPace | None = None
+    ) -> AbstractAsyncContextManager[SimNetwork]:
+        """Run simulated nodes that are linked by connections in memory, with faults from the run's choices.
+
+        Args:
+            programs: Runs at each start of a node, by the node's name.
+            codec: Reads and writes messages; by default plain JSON values only.
+            pace: Times of links.
+
+        Raises:
+            NodesUnsound: At the end, the journals of the processes break an invariant.
+        """
+        from greenroom.testing._sim_network import SimNetwork
+
+        return SimNetwork(self, programs, codec=codec, pace=pace).running()
 
     async def point(self, name: str) -> None:
         """Pass a fault point; the same as `greenroom.core.point` in the code under test."""

@@ -155,6 +155,25 @@ async def test_nursery_that_fails_beside_a_cancelled_body_raises_the_failure() -
             await wait_in(2)(None)
 
 
+@pytest.mark.usefixtures("virtual_time")
+async def test_nursery_ends_the_cancel_of_its_own_scope() -> None:
+    """A task cancels the scope while the body waits: outside there is nothing to see of that."""
+    left: list[BaseException] = []
+    try:
+        async with open_bare_nursery() as nursery:
+            nursery.start_soon(_cancel_soon, nursery.cancel_scope)
+            await trio.sleep_forever()
+    except BaseException as error:  # noqa: BLE001, ASYNC103 - a cancel that leaves would end this test without a word
+        left.append(error)
+
+    assert not left
+
+
+async def _cancel_soon(scope: trio.CancelScope) -> None:
+    await trio.sleep(1)
+    scope.cancel()
+
+
 async def _fail_soon() -> None:
     await trio.sleep(1)
     raise Oops

@@ -19,6 +19,7 @@ from tools.mutants.gateway_trust import GATEWAY_TRUST
 from tools.mutants.gateway_whole import GATEWAY_WHOLE
 from tools.mutants.links import LINKS
 from tools.mutants.monitors import MONITORS
+from tools.mutants.network import NETWORK
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.redis import REDIS
 from tools.mutants.reruns import RERUNS
@@ -46,6 +47,7 @@ MUTANTS: Final = (
     *GATEWAY_TRUST,
     *GATEWAY_WHOLE,
     *LINKS,
+    *NETWORK,
     *MONITORS,
     *RECOVERY,
     *REDIS,

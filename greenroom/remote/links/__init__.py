@@ -3,10 +3,12 @@
 from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
-    from greenroom.remote.links._dialling import Unreachable
+    from greenroom.remote.links._dialling import Dial, Unreachable
     from greenroom.remote.links._link import Link, LinkPace
+    from greenroom.remote.links._link_checks import NodeViolation, check_nodes, link_checks_for
     from greenroom.remote.links._link_permits import LinkPermit
-    from greenroom.remote.links._link_states import EVENTS, LinkChanged, LinkState, RemoteMessageDied
+    from greenroom.remote.links._link_record import EVENTS
+    from greenroom.remote.links._link_states import LinkChanged, LinkState, RemoteMessageDied
     from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
     from greenroom.remote.links._remote_calls import LinkLost, RemoteError
     from greenroom.remote.links._remote_ref import RemoteRef
@@ -14,14 +16,15 @@ else:
     __getattr__, __dir__ = lazy_names(
         globals(),
         {
-            "greenroom.remote.links._dialling": ("Unreachable",),
+            "greenroom.remote.links._dialling": ("Dial", "Unreachable"),
             "greenroom.remote.links._link": (
                 "Link",
                 "LinkPace",
             ),
             "greenroom.remote.links._link_permits": ("LinkPermit",),
+            "greenroom.remote.links._link_checks": ("NodeViolation", "check_nodes", "link_checks_for"),
+            "greenroom.remote.links._link_record": ("EVENTS",),
             "greenroom.remote.links._link_states": (
-                "EVENTS",
                 "LinkChanged",
                 "LinkState",
                 "RemoteMessageDied",
@@ -41,6 +44,7 @@ else:
 
 __all__ = [
     "EVENTS",
+    "Dial",
     "Link",
     "LinkChanged",
     "LinkLost",
@@ -49,9 +53,12 @@ __all__ = [
     "LinkPeer",
     "LinkPermit",
     "LinkState",
+    "NodeViolation",
     "RemoteError",
     "RemoteMessageDied",
     "RemoteRef",
     "Unreachable",
+    "check_nodes",
+    "link_checks_for",
     "open_node",
 ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Protocol, final
 from urllib.parse import urlsplit
 
 import trio
@@ -93,6 +93,15 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class Dial(Protocol):
+    """Opens connections to other nodes."""
+
+    def __call__(
+        self, node: str, address: Address, *, tls: ssl.SSLContext | None = None
+    ) -> AbstractAsyncContextManager[LinkConnection]:
+        """Connect to a node; leaving the block closes the connection. Raises `Unreachable`."""
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from greenroom.actors import Ref
 from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.validation import positive
 from greenroom.remote.links._link_permits import LinkPermit
+from greenroom.remote.links._link_record import LinkFrameSent, LinkFrameTaken, LinkRecord
 from greenroom.remote.links._link_states import LinkChanged, LinkEdge, LinkState, next_link_state
 from greenroom.remote.links._remote_calls import LinkLost, RemoteCalls
 from greenroom.remote.links._remote_ref import REMOTE_ASK_S, RemoteRef
@@ -100,6 +101,7 @@ class Link:
         on_lost: Called when it is lost.
         after: Calls a function after a delay in seconds, and returns what cancels it.
         permit: What the other node may do.
+        records_frames: True to record each frame.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class Link:
         on_lost: Callable[[], object],
         after: Callable[[float, Callable[[], object]], Callable[[], None]],
         permit: LinkPermit = _DEFAULT_PERMIT,
+        records_frames: bool = False,
     ) -> None:
         self.node = node
         self.id = id_
@@ -126,8 +129,9 @@ class Link:
         self._recorder = recorder
         self._on_lost = on_lost
         self._wire = LinkWire()
-        self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit)
-        self._served = ServedActors(node, self.put, codec, published, nursery, after, recorder.emit, permit)
+        self._record = record = LinkRecord(node, id_, recorder.emit, has_frames=records_frames)
+        self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit, record)
+        self._served = ServedActors(node, self.put, codec, published, nursery, after, recorder.emit, record, permit)
         self._handlers: dict[type[LinkFrame], Callable[[int, Any], None]] = {
             **self._calls.handlers,
             **self._served.handlers,
@@ -207,6 +211,8 @@ class Link:
         if self.is_lost:
             return None
         number = self._wire.put(frame)
+        if self._record.has_frames and number is not None:
+            self._record.note_frame(LinkFrameSent, number, frame)
         self._news.set()
         return number
 
@@ -298,6 +304,8 @@ class Link:
                 self._note_change()
 
     def _deliver(self, number: int, frame: LinkFrame) -> None:
+        if self._record.has_frames:
+            self._record.note_frame(LinkFrameTaken, number, frame)
         self._handlers[type(frame)](number, frame)
 
     async def _write(self, connection: LinkConnection, scope: trio.CancelScope) -> None:

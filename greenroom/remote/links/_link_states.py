@@ -94,6 +94,10 @@ class RemoteMessageDied(Event):
     """`no_actor` and `ended`: the other node has no such actor, or not any more; `unreadable`: it does not know the message's class;
     `forbidden`: this node may not send it, or may not end the actor; `link_lost`: it had not acknowledged the message.
     """
+    link: str = ""
+    """Id of the link."""
+    number: int = 0
+    """Number of the message on its data channel; 0 if it came from the other node."""
 
 
 @final
@@ -111,4 +115,4 @@ class LinkForbade(Event):
     """Path of the actor; empty if there is none."""
 
 
-EVENTS: Final = (LinkChanged, RemoteMessageDied, LinkForbade)
+LINK_EVENTS: Final = (LinkChanged, RemoteMessageDied, LinkForbade)

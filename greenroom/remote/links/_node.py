@@ -24,9 +24,10 @@ import trio
 from greenroom._version import __version__
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import NameTaken, UsageError
-from greenroom.remote.links._dialling import LINK_PATH, Unreachable, dialled, greet, read_address
+from greenroom.remote.links._dialling import LINK_PATH, Dial, Unreachable, dialled, greet, read_address
 from greenroom.remote.links._link import CLOSE_S, Link, LinkConnection, LinkPace
 from greenroom.remote.links._link_permits import LinkPermit
+from greenroom.remote.links._link_record import NodeClosed, NodeOpened
 from greenroom.remote.links._link_states import LinkState
 from greenroom.remote.links._remote_calls import LinkLost
 from greenroom.remote.links._served_actors import PublishedActors
@@ -44,7 +45,7 @@ from greenroom.remote.wire import (
     check_node_name,
     check_token,
     is_proof,
-    new_random,
+    new_id,
     proof_message,
     prove,
     read_hello,
@@ -110,9 +111,11 @@ class LinkNode:
         codec: MessageCodec,
         peers: Mapping[str, LinkPeer],
         pace: LinkPace,
+        dial: Dial,
+        records_frames: bool,
     ) -> None:
         self.name = name
-        self.boot = new_random()
+        self.boot = new_id(runtime.ports.ids)
         """This start of the node."""
         self.published = PublishedActors()
         self._runtime = runtime
@@ -120,6 +123,8 @@ class LinkNode:
         self._codec = codec
         self._peers = dict(peers)
         self._pace = pace
+        self._dial = dial
+        self._records_frames = records_frames
         self._links: dict[tuple[str, str], Link] = {}
         self._dials = {node: trio.Lock() for node in peers}
         self.addresses: tuple[str, ...] = ()
@@ -173,7 +178,7 @@ class LinkNode:
     async def _dial_first(self, node: str, peer: LinkPeer) -> Link:
         """Start a link, and return it when its first connection is up."""
         first: list[Exception] = []
-        link = await self._start(node, new_random(), "", lambda link: self._keep(link, peer, first))
+        link = await self._start(node, new_id(self._runtime.ports.ids), "", lambda link: self._keep(link, peer, first))
         try:
             await link.wait_state(LinkState.UP)
         except LinkLost:
@@ -193,7 +198,7 @@ class LinkNode:
             link.note_dialling()
             is_new = not link.boot
             try:
-                async with dialled(link.node, address, tls=peer.tls) as connection:
+                async with self._dial(link.node, address, tls=peer.tls) as connection:
                     theirs = await greet(connection, self._hello(link), peer.token, node=link.node, address=address)
                     if link.boot not in ("", theirs.boot):
                         link.lose(f"node {link.node!r} has started anew")
@@ -226,7 +231,13 @@ class LinkNode:
 
     def _hello(self, link: Link) -> Hello:
         return Hello(
-            node=self.name, boot=self.boot, link=link.id, got=link.got(), tick_s=self._pace.tick_s, build=__version__
+            node=self.name,
+            boot=self.boot,
+            link=link.id,
+            expects=link.boot,
+            got=link.got(),
+            tick_s=self._pace.tick_s,
+            build=__version__,
         )
 
     # --- the side that listens ------------------------------------------------------------------------------------------
@@ -267,7 +278,7 @@ class LinkNode:
             if each.node == theirs.node and each.boot not in ("", theirs.boot):
                 each.lose(f"node {each.node!r} has started anew")
         if not is_known:
-            if tuple(theirs.got) != (0, 0):
+            if tuple(theirs.got) != (0, 0) or theirs.expects not in ("", self.boot):
                 await connection.close(BAD_NUMBER, "this link is not known here")
                 return
             if len(self._links) >= MAX_LINKS:
@@ -302,6 +313,7 @@ class LinkNode:
                 on_lost=partial(self._lost, (node, id_), ctx.ref),
                 after=lambda delay_s, function: timers.after(delay_s, function).cancel,
                 permit=self._peers[node].permit,
+                records_frames=self._records_frames,
             )
             made.append(link)
             self._links[node, id_] = link
@@ -368,6 +380,8 @@ async def open_node(
     hosts: Sequence[str] = (),
     pace: LinkPace | None = None,
     report: Callable[[Incident], None] | None = None,
+    dial: Dial = dialled,
+    records_frames: bool = False,
 ) -> AsyncIterator[LinkNode]:
     """Open a node until the block is left; then its links are closed, and nothing listens any more.
 
@@ -382,6 +396,8 @@ async def open_node(
         hosts: Further exact values of `Host` under which it is reached.
         pace: Times of links.
         report: Called with what a log should name.
+        dial: Opens connections; by default WebSockets. Tests hand in connections in memory.
+        records_frames: True to record each frame that crosses a link, for checks over the journals of all nodes.
 
     Raises:
         UsageError: A name, a token, an address or a place to listen cannot be used; the text says which.
@@ -396,14 +412,23 @@ async def open_node(
             read_address(peer.address)
     supervisor = await runtime.spawn_supervisor("remote", escalates=False)
     node = LinkNode(
-        runtime, supervisor, name=name, codec=codec or MessageCodec(), peers=peers or {}, pace=pace or LinkPace()
+        runtime,
+        supervisor,
+        name=name,
+        codec=codec or MessageCodec(),
+        peers=peers or {},
+        pace=pace or LinkPace(),
+        dial=dial,
+        records_frames=records_frames,
     )
+    runtime.recorder.emit(NodeOpened(node=name, boot=node.boot, records_frames=records_frames))
     try:
         async with _listening(node, listen, hosts, report):
             yield node
             await node.close()
     finally:
         node.lose_links()
+        runtime.recorder.emit(NodeClosed(node=name))
         supervisor.ref.stop(why="the node closes")
         with trio.CancelScope(shield=True), trio.move_on_after(CLOSE_S):
             await supervisor.ref.wait_ended()

@@ -17,7 +17,7 @@ from greenroom.actors._events import WatchFailed
 from greenroom.actors._lifecycle import describe
 from greenroom.core import Cause, Event, PeerError, Undelivered, UsageError
 from greenroom.mailbox import Delivery
-from greenroom.remote.links._link_states import RemoteMessageDied
+from greenroom.remote.links._link_record import CallEnd, LinkRecord
 from greenroom.remote.links._served_actors import FORBIDDEN, MAX_OPEN_CALLS
 from greenroom.remote.wire import (
     AbortedFrame,
@@ -103,6 +103,11 @@ class _OpenCall:
     """The kind of frame that answers it; no other one does."""
 
 
+_CALL_OF: Final[Mapping[type[LinkFrame], Literal["ask", "find", "abort"]]] = {
+    AskFrame: "ask",
+    FindFrame: "find",
+    AbortFrame: "abort",
+}
 _ANSWERS: Final[Mapping[type[LinkFrame], type[LinkFrame]]] = {
     AskFrame: AnswerFrame,
     FindFrame: FoundFrame,
@@ -121,6 +126,7 @@ class RemoteCalls:
         put: Sends a frame; returns its number, or None if it is refusable and the window is full.
         after: Calls a function after a delay in seconds, and returns what cancels it.
         note: Records an event.
+        record: Records how each is settled.
     """
 
     def __init__(
@@ -131,12 +137,14 @@ class RemoteCalls:
         put: Callable[[LinkFrame], int | None],
         after: Callable[[float, Callable[[], object]], Callable[[], None]],
         note: Callable[[Event], object],
+        record: LinkRecord,
     ) -> None:
         self.node = node
         self.codec = codec
         self.is_lost = False
         self.put = put
         self.note = note
+        self.record = record
         self._wire = wire
         self._after = after
         self._last = 0
@@ -193,6 +201,7 @@ class RemoteCalls:
             forget()
             slot.close()
             is_open = self._calls.pop(number, None) is not None
+            self.record.note_settled(_CALL_OF[type(frame)], number, _end_of(slot))
             if is_open and isinstance(frame, AskFrame) and not self.is_lost:
                 self.put(CancelFrame(ask=number))
 
@@ -289,7 +298,7 @@ class RemoteCalls:
         target = self._targets.get(frame.to)
         reason = frame.why if frame.why in ("no_actor", "ended", "unreadable", FORBIDDEN) else "no_actor"
         path = "" if target is None else target.path
-        self.note(RemoteMessageDied(node=self.node, path=path, reason=reason))
+        self.note(self.record.dead(path, reason, frame.tell))
 
     def lose(self, unacknowledged: list[tuple[int, LinkFrame]]) -> None:
         """Settle everything that is open, because the link is lost.
@@ -298,10 +307,10 @@ class RemoteCalls:
             unacknowledged: The data frames that the other node has not acknowledged, with their numbers.
         """
         self.is_lost = True
-        for _, frame in unacknowledged:
+        for number, frame in unacknowledged:
             if isinstance(frame, TellFrame):
                 path = self._targets[frame.to].path
-                self.note(RemoteMessageDied(node=self.node, path=path, reason=LINK_LOST))
+                self.note(self.record.dead(path, LINK_LOST, number))
         calls, self._calls = self._calls, {}
         for call in calls.values():
             was_sent = self._wire.channel(call.channel).was_sent(call.number)
@@ -322,6 +331,14 @@ class RemoteCalls:
             seq=0,
             path=path,
         )
+
+
+def _end_of(slot: ReplySlot) -> CallEnd:
+    if slot.is_withdrawn:
+        return "withdrawn"
+    if slot.error is None:
+        return "answered"
+    return "lost" if isinstance(slot.error, LinkLost) else "failed"
 
 
 def _split(error: str) -> tuple[str, str]:
@@ -348,12 +365,14 @@ class RemoteSubscription:
         """Unsubscribe. No effect if it was notified."""
         if self._callback is not None:
             self._callback = None
+            self._calls.record.note_settled("watch", self._number, "withdrawn")
             self._calls.unwatch(self._number)
 
     def settle(self, down: Down) -> None:
         """Notify the subscriber, once."""
         callback, self._callback = self._callback, None
         if callback is not None:
+            self._calls.record.note_settled("watch", self._number, "lost" if self._calls.is_lost else "answered")
             try:
                 callback(down)
             except Exception as error:  # noqa: BLE001 - the boundary: a subscriber must not harm the link, nor other subscribers

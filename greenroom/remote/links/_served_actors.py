@@ -19,7 +19,8 @@ from greenroom.actors import AbortResult, Down, Ref, Subscription
 from greenroom.core import Closed, Event, UsageError
 from greenroom.mailbox import Delivery, Lane
 from greenroom.remote.links._link_permits import LinkPermit, LinkVerb
-from greenroom.remote.links._link_states import LinkForbade, RemoteMessageDied
+from greenroom.remote.links._link_record import LinkRecord
+from greenroom.remote.links._link_states import LinkForbade
 from greenroom.remote.wire import (
     AbortedFrame,
     AbortFrame,
@@ -127,6 +128,7 @@ class ServedActors:
         nursery: For messages that wait for a place.
         after: Calls a function after a delay in seconds, and returns what cancels it.
         note: Records an event.
+        record: Records how each message is settled.
         permit: What the other node may do.
     """
 
@@ -139,6 +141,7 @@ class ServedActors:
         nursery: trio.Nursery,
         after: Callable[[float, Callable[[], object]], Callable[[], None]],
         note: Callable[[Event], object],
+        record: LinkRecord,
         permit: LinkPermit,
     ) -> None:
         self._node = node
@@ -150,6 +153,7 @@ class ServedActors:
         self._nursery = nursery
         self._after = after
         self._note = note
+        self._record = record
         self._actors: dict[int, _Served] = {}
         self._numbers: dict[str, int] = {}  # by the actor's id
         self._last = 0
@@ -205,7 +209,7 @@ class ServedActors:
         target = self._actors.get(frame.to)
         lane = _LANES.get(frame.lane)
         if target is None or lane is None:
-            self._send(RefusedFrame(tell=number, to=frame.to, why="no_actor"))
+            self._refuse(None, number, frame.to, "no_actor")
             return
         if not self._permitted(LinkVerb.TELL, frame.to):
             self._refuse(target, number, frame.to, FORBIDDEN)
@@ -220,7 +224,7 @@ class ServedActors:
             if (
                 len(target.waiting) >= PLACES
             ):  # more than it has places: only a peer that does not count them sends that
-                self._send(RefusedFrame(tell=number, to=frame.to, why="no_actor"))
+                self._refuse(None, number, frame.to, "no_actor")
                 return
             target.waiting.append((number, lane, frame.size, message))
             return
@@ -231,7 +235,7 @@ class ServedActors:
         elif delivery is Delivery.CLOSED:
             self._refuse(target, number, frame.to, "ended")
         else:
-            self._return_place(target, frame.to)
+            self._placed(target, number, frame.to)
 
     @staticmethod
     def _put(put: Callable[..., Delivery], message: Any, lane: Lane, size: int) -> Delivery:
@@ -252,15 +256,22 @@ class ServedActors:
                     self._refuse(target, number, to, "ended")
                 else:
                     target.waiting.popleft()
-                    self._return_place(target, to)
+                    self._placed(target, number, to)
         finally:
-            for _ in target.waiting:
-                self._note(RemoteMessageDied(node=self._node, path=target.ref.path, reason="link_lost"))
+            for number, *_ in target.waiting:
+                self._note(self._record.dead(target.ref.path, "link_lost", 0))
+                self._record.note_settled("tell", number, "lost")
             target.waiting.clear()
 
-    def _refuse(self, target: _Served, number: int, to: int, why: str) -> None:
-        self._send(RefusedFrame(tell=number, to=to, why=why))
+    def _placed(self, target: _Served, number: int, to: int) -> None:
+        self._record.note_settled("tell", number, "placed")
         self._return_place(target, to)
+
+    def _refuse(self, target: _Served | None, number: int, to: int, why: str) -> None:
+        self._record.note_settled("tell", number, "refused")
+        self._send(RefusedFrame(tell=number, to=to, why=why))
+        if target is not None:
+            self._return_place(target, to)
 
     def _return_place(self, target: _Served, to: int) -> None:
         target.returned += 1

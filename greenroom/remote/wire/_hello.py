@@ -18,6 +18,7 @@ import attrs
 import orjson
 
 from greenroom.core import PeerError
+from greenroom.core.ports import Ids
 from greenroom.core.validation import make_converter
 from greenroom.remote.wire._numbered_channel import UNREADABLE, WireError
 from greenroom.remote.wire._wire import MAX_MESSAGE
@@ -63,14 +64,24 @@ def _range(versions: tuple[int, int]) -> str:
     return str(versions[0]) if versions[0] == versions[1] else f"{versions[0]} to {versions[1]}"
 
 
+def new_id(ids: Ids) -> str:
+    """Return the id of a boot or a link: 128 bits as text, which need not be secret."""
+    return f"{ids.bits(4 * _RANDOM_CHARACTERS):0{_RANDOM_CHARACTERS}x}"
+
+
 def new_random() -> str:
-    """Return 128 random bits as text, for a boot, a link or a nonce."""
+    """Return 128 random bits as text, for a nonce."""
     return secrets.token_hex(_RANDOM_CHARACTERS // 2)
 
 
 def _random(_instance: object, attribute: attrs.Attribute[str], value: str) -> None:
     if len(value) != _RANDOM_CHARACTERS or not set(value) <= _HEX:
         raise ValueError(f"{attribute.name} must be {_RANDOM_CHARACTERS} hexadecimal digits")
+
+
+def _random_or_empty(instance: object, attribute: attrs.Attribute[str], value: str) -> None:
+    if value:
+        _random(instance, attribute, value)
 
 
 def check_node_name(name: str) -> None:
@@ -113,6 +124,8 @@ class Hello:
     """This start of the node."""
     link: str = attrs.field(validator=_random)
     """The link, named by the side that dialled first."""
+    expects: str = attrs.field(default="", validator=_random_or_empty)
+    """The start of the other node to which this link belongs; empty while there is none yet."""
     got: tuple[int, ...] = attrs.field(default=(0, 0), validator=_numbers)
     """Last control frame and last data frame of this link that this side has."""
     max_bytes: int = attrs.field(default=MAX_MESSAGE, validator=attrs.validators.ge(MAX_HELLO))
