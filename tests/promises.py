@@ -196,6 +196,14 @@ PROMISES: Final = {
     ),
     "R9-c": Promise("No text about a redis server holds its password.", "delivery"),
     "R9-d": Promise("What a redis server can lose is said when it is opened.", "delivery"),
+    "R9-e": Promise(
+        "A job is acknowledged behind the commit of the turn that did it, and by the consumer alone that has it.",
+        "delivery",
+    ),
+    "R9-f": Promise(
+        "A job whose turn fails, is cut or ends with its process is taken again, three times at most; then it is a dead letter.",
+        "delivery",
+    ),
     "RM-01": Promise("A message is reported as delivered only once it is in the store of its receiver.", "delivery"),
     "RM-02": Promise("A message never comes back to its sender as somebody else's.", "delivery"),
     "I-57": Promise("Every store of boxes keeps the rules of the conformance kit.", "delivery"),
@@ -783,6 +791,8 @@ NOT_IN_A_JOURNAL: Final = {
     "R9-b": Unseen("a store is not an actor, and its processes keep no journal", ("remote/redis/test_box_leases.py",)),
     "R9-c": Unseen("what is refused is not on record", ("remote/redis/test_redis_address.py",)),
     "R9-d": Unseen("it is decided before anything is recorded", ("remote/redis/test_redis_address.py",)),
+    "R9-e": Unseen("a queue is not an actor, and keeps no journal", ("patterns/test_job_queue.py",)),
+    "R9-f": Unseen("a queue is not an actor, and keeps no journal", ("patterns/test_job_queue.py",)),
     "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
     "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),
     "RM-04": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
