@@ -17,11 +17,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
 
 import attrs
 import trio
 
+from greenroom import serving
 from greenroom.core import GreenroomError, PeerError, UsageError, open_bare_nursery
 from greenroom.serving import check_path, connect_unix, is_same_user, open_unix_listener
 
@@ -42,7 +43,6 @@ SEND_S: Final = 15.0
 REMEMBERED: Final = 1_000
 """Number of remembered letters, for duplicates."""
 
-T = TypeVar("T")
 LetterRefusal: TypeAlias = Literal["not_listening", "refused", "timed_out", "broken"]
 
 
@@ -123,7 +123,7 @@ class _Letterbox:
                 async with open_bare_nursery() as nursery:
                     try:
                         accept = partial(wrap_server_stream, nursery, max_message_size=MAX_FRAME)
-                        await self._serve(await _shaken(stream, accept))
+                        await self._serve(await serving.shake_hands(stream, accept))
                     finally:
                         nursery.cancel_scope.cancel()
         except Exception:  # noqa: BLE001, S110 - input is arbitrary; only the connection fails
@@ -275,7 +275,7 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
             raise LetterRefused("refused", f"another user's process listens on {str(path)!r}")
         async with open_bare_nursery() as nursery:
             try:
-                yield await _shaken(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))
+                yield await serving.shake_hands(stream, lambda there: wrap_client_stream(nursery, there, _HOST, "/"))
             finally:
                 nursery.cancel_scope.cancel()
     except ExceptionGroup as group:  # from the library's reader, if the connection failed
@@ -284,58 +284,3 @@ async def _connected(path: Path) -> AsyncIterator[WebSocketConnection]:
         raise OSError("the connection failed") from group
     finally:
         await trio.aclose_forcefully(stream)
-
-
-# --- handshakes ---------------------------------------------------------------------------------------------------------
-
-
-async def _shaken(stream: trio.SocketStream, shake: Callable[[Any], Awaitable[T]]) -> T:
-    """Return the result of a handshake.
-
-    Raises:
-        OSError: The other side closed the connection before it; the library would wait.
-    """
-    with trio.CancelScope() as scope:
-        return await shake(_WatchedStream(stream, scope))
-    raise OSError("the other side closed the connection before the handshake")
-
-
-@final
-class _WatchedStream(trio.abc.Stream):
-    """A stream that cancels a scope when the other side has closed it.
-
-    Args:
-        stream: The stream.
-        scope: Cancelled then.
-    """
-
-    def __init__(self, stream: trio.SocketStream, scope: trio.CancelScope) -> None:
-        self._stream = stream
-        self._scope = scope
-
-    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send all of it."""
-        try:
-            await self._stream.send_all(data)
-        except trio.BrokenResourceError:
-            self._scope.cancel()
-            raise
-
-    async def wait_send_all_might_not_block(self) -> None:
-        """Wait until there is room."""
-        await self._stream.wait_send_all_might_not_block()
-
-    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        """Return what has come; empty if the other side has closed it."""
-        try:
-            received = await self._stream.receive_some(max_bytes)
-        except trio.BrokenResourceError:
-            self._scope.cancel()
-            raise
-        if not received:
-            self._scope.cancel()
-        return received
-
-    async def aclose(self) -> None:
-        """Close it."""
-        await self._stream.aclose()

@@ -1,4 +1,4 @@
-"""One WebSocket connection, as an endpoint sees it."""
+"""One WebSocket connection, as either side sees it."""
 
 from __future__ import annotations
 
@@ -36,55 +36,14 @@ class ConnectionEnded(PeerError):
         self.reason = reason
 
 
-@final
-class Connection:
-    """An open WebSocket connection. Made by the server."""
+class WebSocket:
+    """An open WebSocket connection, of either side. Made by `open_connection`, or by the server."""
 
-    def __init__(
-        self,
-        socket: WebSocketConnection,
-        proof: Proof,
-        judge: Judge,
-        *,
-        path: str,
-        query: str,
-        address: str,
-        ended_with: Callable[[], int | None],
-    ) -> None:
-        self.path = path
-        """Path of the request, as it was sent."""
-        self.query = query
-        """What followed its first `?`."""
-        self.address = address
-        """Address of the peer without its port; `unix` for a Unix socket."""
+    def __init__(self, socket: WebSocketConnection, *, ended_with: Callable[[], int | None] = lambda: None) -> None:
         self._socket = socket
-        self._judge = judge
-        self._proof = proof
         self._ended_with = ended_with
         self._has_closed = trio.Event()
         self._closed: ConnectionEnded | None = None
-
-    @property
-    def grant(self) -> object:
-        """What the peer's credential means; None while the connection is unproven."""
-        return self._proof.grant
-
-    @property
-    def is_proven(self) -> bool:
-        """True if the peer has proven itself."""
-        return self._proof.grant is not None
-
-    async def prove(self, credential: str, *, judge: Judge | None = None) -> object:
-        """Judge a credential, and return what it means; from then on the connection has the limits of a proven one.
-
-        Args:
-            credential: What the peer has shown.
-            judge: Judge instead of the endpoint's, for credentials that hold for this connection only.
-
-        Raises:
-            NotProven: It is wrong, which is said after 1 s, or the endpoint is full. The caller may still send an answer.
-        """
-        return await self._proof.examine(credential, judge or self._judge)
 
     async def receive(self) -> str | bytes:
         """Return the next message. If cancelled, no message is lost.
@@ -142,3 +101,51 @@ class Connection:
         if code is None and closed is not None:
             return ConnectionEnded(closed.code, closed.reason or "")
         return ConnectionEnded(code or ABNORMAL)
+
+
+@final
+class Connection(WebSocket):
+    """An open WebSocket connection, as an endpoint sees it. Made by the server."""
+
+    def __init__(
+        self,
+        socket: WebSocketConnection,
+        proof: Proof,
+        judge: Judge,
+        *,
+        path: str,
+        query: str,
+        address: str,
+        ended_with: Callable[[], int | None],
+    ) -> None:
+        super().__init__(socket, ended_with=ended_with)
+        self.path = path
+        """Path of the request, as it was sent."""
+        self.query = query
+        """What followed its first `?`."""
+        self.address = address
+        """Address of the peer without its port; `unix` for a Unix socket."""
+        self._judge = judge
+        self._proof = proof
+
+    @property
+    def grant(self) -> object:
+        """What the peer's credential means; None while the connection is unproven."""
+        return self._proof.grant
+
+    @property
+    def is_proven(self) -> bool:
+        """True if the peer has proven itself."""
+        return self._proof.grant is not None
+
+    async def prove(self, credential: str, *, judge: Judge | None = None) -> object:
+        """Judge a credential, and return what it means; from then on the connection has the limits of a proven one.
+
+        Args:
+            credential: What the peer has shown.
+            judge: Judge instead of the endpoint's, for credentials that hold for this connection only.
+
+        Raises:
+            NotProven: It is wrong, which is said after 1 s, or the endpoint is full. The caller may still send an answer.
+        """
+        return await self._proof.examine(credential, judge or self._judge)

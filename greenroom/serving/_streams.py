@@ -1,14 +1,16 @@
-"""Streams behind the WebSocket library, and closing one so that what was sent last arrives."""
+"""Streams behind the WebSocket library, its handshakes, and closing a stream so that what was sent last arrives."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, final
+from typing import Any, Final, TypeVar, final
 
 import trio
 
 from greenroom.serving._frames import FrameGauge
 
+T = TypeVar("T")
 LINGER_S: Final = 1.0
 """Time within which a peer must close after it was answered, in seconds."""
 _LINGER_READS: Final = 64
@@ -99,3 +101,59 @@ class UpgradedStream(trio.abc.Stream):
         """Refuse further use."""
         self._is_closed = True
         await trio.lowlevel.checkpoint()
+
+
+async def shake_hands(stream: trio.abc.Stream, shake: Callable[[Any], Awaitable[T]]) -> T:
+    """Return the result of a handshake of the library.
+
+    Args:
+        stream: The stream of the connection.
+        shake: Called with the stream to use.
+
+    Raises:
+        OSError: The other side closed the connection before it; the library would wait.
+    """
+    with trio.CancelScope() as scope:
+        return await shake(WatchedStream(stream, scope))
+    raise OSError("the other side closed the connection before the handshake")
+
+
+@final
+class WatchedStream(trio.abc.Stream):
+    """A stream that cancels a scope when the other side has closed it.
+
+    Args:
+        stream: The stream.
+        scope: Cancelled then.
+    """
+
+    def __init__(self, stream: trio.abc.Stream, scope: trio.CancelScope) -> None:
+        self._stream = stream
+        self._scope = scope
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """Send all of it."""
+        try:
+            await self._stream.send_all(data)
+        except trio.BrokenResourceError:
+            self._scope.cancel()
+            raise
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Wait until there is room."""
+        await self._stream.wait_send_all_might_not_block()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
+        """Return what has come; empty if the other side has closed it."""
+        try:
+            received = await self._stream.receive_some(max_bytes)
+        except trio.BrokenResourceError:
+            self._scope.cancel()
+            raise
+        if not received:
+            self._scope.cancel()
+        return received
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._stream.aclose()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -25,13 +25,8 @@ import trio
 from greenroom._version import __version__
 from greenroom.core import UsageError, open_bare_nursery
 from greenroom.gateway.rpc._rpc_frames import PATH, PROTOCOL, RpcError, read_object, to_text
-from greenroom.serving import ConnectionEnded
+from greenroom.serving import CannotConnect, ConnectionEnded, TcpAddress, WebSocket, open_connection
 
-if TYPE_CHECKING:
-    from trio_websocket import WebSocketConnection
-
-CONNECT_S: Final = 10.0
-"""Time to connect, in seconds."""
 _MAX_BYTES: Final = 4 * 1_048_576
 
 
@@ -50,7 +45,7 @@ class PushedEvent:
 class GatewayClient:
     """A connection to a gateway. Made by `open_client`."""
 
-    def __init__(self, socket: WebSocketConnection) -> None:
+    def __init__(self, socket: WebSocket) -> None:
         self.hello: Mapping[str, Any] = {}
         """The answer to `connect`."""
         self._socket = socket
@@ -77,7 +72,7 @@ class GatewayClient:
         id_, waiter = str(self._next), _Waiter()
         self._waiting[id_] = waiter
         try:
-            await self._send(to_text({"type": "req", "id": id_, "method": method, "params": params or {}}))
+            await self._socket.send(to_text({"type": "req", "id": id_, "method": method, "params": params or {}}))
             await waiter.has_come.wait()
         finally:
             self._waiting.pop(id_, None)
@@ -128,19 +123,15 @@ class GatewayClient:
 
     async def close(self) -> None:
         """Close the connection."""
-        with trio.move_on_after(1):
-            await self._socket.aclose()
+        await self._socket.close()
 
     async def read(self) -> None:
         """Read frames until the connection is over."""
-        from trio_websocket import ConnectionClosed
-
         try:
             while True:
-                self._hear(await self._socket.get_message())
-        except ConnectionClosed as error:
-            reason = error.reason
-            self.ended = ConnectionEnded(1006) if reason is None else ConnectionEnded(reason.code, reason.reason or "")
+                self._hear(await self._socket.receive())
+        except ConnectionEnded as error:
+            self.ended = error
         finally:
             self._put.close()
             for waiter in self._waiting.values():
@@ -157,14 +148,6 @@ class GatewayClient:
 
     def _over(self) -> ConnectionEnded:
         return self.ended or ConnectionEnded(1006)
-
-    async def _send(self, frame: str) -> None:
-        from trio_websocket import ConnectionClosed
-
-        try:
-            await self._socket.send_message(frame)
-        except ConnectionClosed:
-            raise self._over() from None
 
 
 @final
@@ -202,11 +185,13 @@ async def open_client(
         RpcError: The gateway refuses the token, or the version.
         ConnectionEnded: The gateway closed the connection.
     """
-    stream = await _dialed(url)
     try:
-        async with open_bare_nursery() as nursery:
+        async with (
+            open_connection(_address(url), PATH, max_bytes=_MAX_BYTES) as socket,
+            open_bare_nursery() as nursery,
+        ):
             try:
-                client = GatewayClient(await _upgraded(nursery, stream, url))
+                client = GatewayClient(socket)
                 nursery.start_soon(client.read)
                 if not is_there():
                     raise UsageError(f"no gateway answers at {url}; start one with: greenroom gateway")
@@ -215,30 +200,16 @@ async def open_client(
                 await client.close()
             finally:
                 nursery.cancel_scope.cancel("the client is closed")
-    finally:
-        await trio.aclose_forcefully(stream)
+    except CannotConnect as error:
+        if error.was_reached:
+            raise UsageError(f"{url} is not a gateway: {error.why}") from None
+        raise UsageError(f"cannot connect to the gateway at {url}: {error.why}") from None
 
 
-async def _dialed(url: str) -> trio.abc.Stream:
+def _address(url: str) -> TcpAddress:
     parts = urlsplit(url)
-    host, port = parts.hostname or "127.0.0.1", parts.port or {"http": 80}.get(parts.scheme, 443)
-    try:
-        with trio.fail_after(CONNECT_S):
-            if parts.scheme == "http":
-                return await trio.open_tcp_stream(host, port)
-            return await trio.open_ssl_over_tcp_stream(host, port, https_compatible=True)
-    except (OSError, trio.TooSlowError) as error:
-        raise UsageError(f"cannot connect to the gateway at {url}: {_why(error)}") from None
-
-
-async def _upgraded(nursery: trio.Nursery, stream: trio.abc.Stream, url: str) -> WebSocketConnection:
-    from trio_websocket import HandshakeError, wrap_client_stream
-
-    try:
-        with trio.fail_after(CONNECT_S):
-            return await wrap_client_stream(nursery, stream, urlsplit(url).netloc, PATH, max_message_size=_MAX_BYTES)  # type: ignore[arg-type]  # any stream will do
-    except (HandshakeError, trio.BrokenResourceError, trio.TooSlowError) as error:
-        raise UsageError(f"{url} is not a gateway: {_why(error)}") from None
+    has_tls = parts.scheme != "http"
+    return TcpAddress(parts.hostname or "127.0.0.1", parts.port or (443 if has_tls else 80), has_tls)
 
 
 def _connect_params(token: str, name: str, scopes: Iterable[str] | None) -> dict[str, Any]:
@@ -249,12 +220,3 @@ def _connect_params(token: str, name: str, scopes: Iterable[str] | None) -> dict
         "auth": {"token": token},
     }
     return made if scopes is None else made | {"scopes": list(scopes)}
-
-
-def _why(error: Exception) -> str:
-    match error:
-        case trio.TooSlowError():
-            return "nobody answers in time"
-        case OSError() if error.strerror:
-            return error.strerror.lower()
-    return str(error) or type(error).__name__

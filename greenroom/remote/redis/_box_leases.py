@@ -19,12 +19,12 @@ RENEWALS: Final = 3
 @final
 @attrs.frozen
 class Fence:
-    """What a holder says with each call."""
+    """The proof of holding that goes with each call."""
 
     epoch: int
     """Number of the lease of the box, from 1."""
     holder: str
-    """Who has it, as `NODE:BOOT`."""
+    """Its holder, as `NODE:BOOT`."""
 
     def __str__(self) -> str:
         return f"{self.epoch} {self.holder}"

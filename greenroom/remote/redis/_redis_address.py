@@ -30,7 +30,7 @@ class RedisAddress:
     shown: str
     """The same without it, for texts."""
     secrets: tuple[str, ...] = attrs.field(default=(), repr=False)
-    """What no text may hold."""
+    """Values that no text may hold."""
 
     def refuse(self, why: str) -> JournalError:
         """Return the error that says why this server cannot be used."""

@@ -18,7 +18,7 @@ from trio_websocket import ConnectionClosed, ConnectionRejected, WebSocketConnec
 import greenroom as gr
 from greenroom.core import Cause, UsageError, open_bare_nursery
 from greenroom.mailbox import Delivery, MailboxPolicy
-from greenroom.remote.links._dialling import TcpAddress, Unreachable, read_address
+from greenroom.remote.links._dialling import Unreachable, read_address
 from greenroom.remote.links._link import LinkPace
 from greenroom.remote.links._link_states import LinkState, RemoteMessageDied
 from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
@@ -26,7 +26,7 @@ from greenroom.remote.links._remote_calls import RemoteError
 from greenroom.remote.wire._hello import SUBPROTOCOL, Hello, new_random, proof_message, prove, read_hello, read_proof
 from greenroom.remote.wire._link_frames import KillFrame, TellFrame
 from greenroom.remote.wire._message_codec import MessageCodec
-from greenroom.serving import Incident, Tcp, UnixSocket, connect_unix, open_unix_listener
+from greenroom.serving import Incident, Tcp, TcpAddress, UnixSocket, connect_unix, open_unix_listener
 from tests.remote.links.linked import CODEC, Counter, Sum
 
 TOKEN = b"0123456789abcdef" * 2
@@ -261,7 +261,7 @@ async def test_messages_that_wait_when_the_link_is_lost_are_dead_letters(folder:
         assert ref is not None
         assert {ref.tell(number) for number in range(100)} == {Delivery.ACCEPTED}
         await link.find("stuck")  # answered behind all of them
-        host.node.close()
+        host.node.lose_links()
         dead = 0
         with trio.fail_after(LIMIT_S):
             while dead < 90:
@@ -398,7 +398,7 @@ async def test_what_breaks_the_rules_ends_only_its_own_connection(folder: Path, 
     async with open_host(folder / "s") as host, open_guest(f"unix:{folder}/s") as guest:
         link = await guest.connect("host")
         async with by_hand(folder / "s") as socket:
-            await shaken(socket, hello())
+            await shaken(socket, hello(boot=guest.boot))
             await socket.send_message(message)
             assert (await closed(socket))[0] in (4002, 4004)
         ref = await link.find("counter")
