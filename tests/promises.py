@@ -199,6 +199,14 @@ PROMISES: Final = {
     ),
     "R9-c": Promise("No text about a redis server holds its password.", "delivery"),
     "R9-d": Promise("What a redis server can lose is said when it is opened.", "delivery"),
+    "R9-e": Promise(
+        "A job is acknowledged behind the commit of the turn that did it, and by the consumer alone that has it.",
+        "delivery",
+    ),
+    "R9-f": Promise(
+        "A job whose turn fails, is cut or ends with its process is taken again, three times at most; then it is a dead letter.",
+        "delivery",
+    ),
     "R15-a": Promise(
         "Under any plan of cuts, silence, deaths and restarts, nodes keep each promise of their links, and come to rest.",
         "delivery",
@@ -795,6 +803,8 @@ NOT_IN_A_JOURNAL: Final = {
     "R9-b": Unseen("a store is not an actor, and its processes keep no journal", ("remote/redis/test_box_leases.py",)),
     "R9-c": Unseen("what is refused is not on record", ("remote/redis/test_redis_address.py",)),
     "R9-d": Unseen("it is decided before anything is recorded", ("remote/redis/test_redis_address.py",)),
+    "R9-e": Unseen("a queue is not an actor, and keeps no journal", ("patterns/test_job_queue.py",)),
+    "R9-f": Unseen("a queue is not an actor, and keeps no journal", ("patterns/test_job_queue.py",)),
     "R15-a": Unseen("it takes the journals of all nodes", ("remote/network/test_network.py",)),
     "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
     "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),

@@ -7,8 +7,10 @@ from typing import Final
 from tools.mutants.catalogue import Mutant
 
 _ADDRESS: Final = "greenroom.remote.redis._redis_address"
+_JOBS: Final = "greenroom.patterns._job_queue"
 _LEASES: Final = "greenroom.remote.redis._box_leases"
 _ADDRESS_TESTS: Final = ("tests/remote/redis/test_redis_address.py",)
+_JOBS_TESTS: Final = ("tests/patterns/test_job_queue.py",)
 _LEASES_TESTS: Final = ("tests/remote/redis/test_box_leases.py",)
 
 REDIS: Final = (
@@ -91,5 +93,37 @@ REDIS: Final = (
         'if str(facts.get("aof_enabled", "0")) != "1":',
         'if str(facts.get("aof_enabled", "0")) == "2":',
         tests=_ADDRESS_TESTS,
+    ),
+    Mutant(
+        "a job is acknowledged before it is done",
+        ("R9-e",),
+        _JOBS,
+        "        try:\n            with trio.move_on_after(self._timeout_s) as limit:\n",
+        "        await self._queue.acknowledge(job)\n        try:\n            with trio.move_on_after(self._timeout_s) as limit:\n",
+        tests=_JOBS_TESTS,
+    ),
+    Mutant(
+        "a job that somebody else has counts as done",
+        ("R9-e",),
+        _JOBS,
+        "        if not is_own:\n",
+        "        if why and not is_own:\n",
+        tests=_JOBS_TESTS,
+    ),
+    Mutant(
+        "a job whose turn failed is acknowledged",
+        ("R9-f",),
+        _JOBS,
+        "            why = str(error)\n",
+        '            why = ""\n',
+        tests=_JOBS_TESTS,
+    ),
+    Mutant(
+        "a job that is cut stays with its consumer",
+        ("R9-f",),
+        _JOBS,
+        "with trio.move_on_after(_END_S, shield=True):",
+        "with trio.move_on_after(_END_S):",
+        tests=_JOBS_TESTS,
     ),
 )

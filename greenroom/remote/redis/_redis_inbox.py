@@ -94,7 +94,7 @@ class RedisInboxStore:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentence for people about what the server can lose."""
+        """Sentences for people on what the server can lose."""
         return self._server.warnings
 
     # --- the port --------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class RedisInboxStore:
         await self._fenced(ACKNOWLEDGE, box, [self._base(box), self._key("boxes")], self._now(), box, *ids)
 
     async def release(self, box: str, ids: Iterable[str]) -> None:
-        """Release held items; they are taken after all that came in before."""
+        """Let held items be taken, behind all that came in before."""
         await self._server.call(RELEASE, [self._base(box), self._key("seq")], list(ids))
         self._news.note_put(box)
 
@@ -322,6 +322,23 @@ def _item_of(found: Sequence[Any], *, is_held: bool = False) -> StoredItem:
     return item_of((*json.loads(text), seq, attempts, int(is_held)))
 
 
+def read_holder(name: str, node: str, lease_s: float) -> str:
+    """Return this process as the server is to know it: `NODE:BOOT`.
+
+    Raises:
+        UsageError: A name or the duration is invalid.
+    """
+    for what, value in (("name", name), ("node", node or "node")):
+        if not value.isprintable() or not value or any(mark in value for mark in "{}: "):
+            raise UsageError(
+                f"the {what} of a store must be printable, without braces, colons or blanks, got {value!r}"
+            )
+    if not 0.1 <= lease_s <= 86_400:
+        raise UsageError(f"lease_s must be from 0.1 to 86400, got {lease_s!r}")
+    boot = secrets.token_hex(16)
+    return f"{node or boot[:8]}:{boot}"
+
+
 @asynccontextmanager
 async def open_redis_inbox(
     url: str, *, name: str = "greenroom", node: str = "", ports: Ports | None = None, lease_s: float = LEASE_S
@@ -343,17 +360,9 @@ async def open_redis_inbox(
         UsageError: The address, a name or the duration is invalid, or the extra is not installed.
         JournalError: Nobody answers there, or the server cannot be used.
     """
-    for what, value in (("name", name), ("node", node or "node")):
-        if not value.isprintable() or not value or any(mark in value for mark in "{}: "):
-            raise UsageError(
-                f"the {what} of a store must be printable, without braces, colons or blanks, got {value!r}"
-            )
-    if not 0.1 <= lease_s <= 86_400:
-        raise UsageError(f"lease_s must be from 0.1 to 86400, got {lease_s!r}")
+    holder = read_holder(name, node, lease_s)
     ports = ports or Ports()
-    boot = secrets.token_hex(16)
     async with open_redis_server(url, blocking=ports.blocking) as server:
-        holder = f"{node or boot[:8]}:{boot}"
         store = RedisInboxStore(server, name, holder=holder, wall=ports.clock.wall, lease_s=lease_s)
         server.nursery.start_soon(store.renew_leases)
         try:
