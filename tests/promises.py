@@ -583,6 +583,10 @@ PROMISES: Final = {
         "Calls of a branch that may change files or run commands are refused unless it was told otherwise.", "branches"
     ),
     "W-origin": Promise("The run that a branch comes from is only read, and the branch names it.", "branches"),
+    "W-foreign": Promise(
+        "A run of somebody else's cannot make a branch start a program, allow a call or copy a file from elsewhere.",
+        "branches",
+    ),
     "W-agents": Promise("Agents of a branch continue where they were cut, and their ends are told once.", "branches"),
     "S-item": Promise(
         "Each item of a survey is a conversation of its own: nothing of another one is sent again.", "swarm"
@@ -1043,7 +1047,7 @@ NOT_IN_A_JOURNAL: Final = {
     "X-diff": Unseen("it is about conversations, which are beside the journal", ("replay/test_run_comparison.py",)),
     **dict.fromkeys(("W-once", "W-same", "W-origin"), Unseen(_BRANCHES, ("branches/test_one_agent.py",))),
     **dict.fromkeys(("W-cut", "W-said"), Unseen(_BRANCHES, ("branches/test_one_agent.py", "branches/test_teams.py"))),
-    **dict.fromkeys(("W-change", "W-files"), Unseen(_BRANCHES, ("branches/test_changes.py",))),
+    **dict.fromkeys(("W-change", "W-files", "W-foreign"), Unseen(_BRANCHES, ("branches/test_changes.py",))),
     "W-agents": Unseen(_BRANCHES, ("branches/test_teams.py",)),
     "S-item": Unseen("what a model is sent is not on record", ("session/test_item_conversations.py",)),
     "S-findings": Unseen("what a call is to end is not on record", ("session/test_item_conversations.py",)),

@@ -14,7 +14,7 @@ from greenroom.branches._branch_folder import BranchPlan, write_branch
 from greenroom.branches._consistent_cut import Cut, Stand, plan_cut
 from greenroom.core import UsageError, session_id, whole_path
 from greenroom.core.ports import Ports
-from greenroom.session import EVENTS, BranchFiles, BranchStart, SessionBegan
+from greenroom.session import EVENTS, BranchFiles, BranchStart, SessionBegan, read_branch
 from greenroom.trace import JOURNAL, JournalText, LockState, read_journal, read_lock
 
 
@@ -32,6 +32,8 @@ class RunBranch:
     """Number of events up to there whose work is done again."""
     stands: Sequence[Stand]
     """The places of the agents; the main agent first."""
+    problem: str = ""
+    """A line about changes of that run, itself a branch, that were left out; empty if there are none."""
 
 
 def branch(
@@ -48,7 +50,8 @@ def branch(
     """Create a run that continues another one from an event, and return it. It blocks, and asks no model.
 
     Each agent stands at its last model request, or between its turns, at or before the event; what was done after that is
-    left out, with all that followed from it. A session that is opened on the new folder (`resume`) asks the same once more.
+    left out, with all that followed from it. A session that is opened on the new folder (`resume`) asks the same once more; hooks and
+    servers in `settings` count there only if it lies in the project's runs folder.
 
     Args:
         run: The folder of a run that has ended.
@@ -74,7 +77,8 @@ def branch(
     if must_ask:
         _check_asking(cut, agents)
     check_agents(read, agents.values())
-    read = with_earlier(read, source)
+    earlier = read_branch(source)
+    read = with_earlier(read, source, earlier)
     folder = (source.parent if runs is None else whole_path(runs)) / session_id(ports.ids, ports.clock.wall())
     plan = BranchPlan(
         source=source,
@@ -86,7 +90,10 @@ def branch(
         start=_start_of(read, cut, journal.header.run, files),
     )
     write_branch(plan, folder, ports.disk)
-    return RunBranch(folder=folder, from_run=journal.header.run, at=at, left_out=cut.left_out, stands=cut.stands)
+    problem = "" if earlier is None else earlier.problem
+    return RunBranch(
+        folder=folder, from_run=journal.header.run, at=at, left_out=cut.left_out, stands=cut.stands, problem=problem
+    )
 
 
 def _start_of(changes: BranchChanges, cut: Cut, run: str, files: BranchFiles) -> BranchStart:

@@ -11,7 +11,7 @@ import attrs
 
 from greenroom.branches._agent_edges import AgentEdges
 from greenroom.core import UsageError
-from greenroom.session import read_branch
+from greenroom.session import BranchStart
 
 KINDS: Final = ("system:AGENT", "definition:NAME", "message:LINE", "result:CALL", "settings")
 """The changes that there are."""
@@ -76,16 +76,19 @@ def _read_settings(text: str) -> Mapping[str, Any]:
     return values
 
 
-def with_earlier(changes: BranchChanges, run: Path) -> BranchChanges:
+def with_earlier(changes: BranchChanges, run: Path, earlier: BranchStart | None) -> BranchChanges:
     """Return changes together with those that a run holds already because it is a branch itself; new ones come first.
 
     Raises:
         UsageError: A file of the run that says so cannot be read.
     """
-    earlier = read_branch(run)
     if earlier is None:
         return changes
-    texts = {name: (run / file).read_text(encoding="utf-8") for name, file in earlier.definitions.items()}
+    texts = {
+        name: (run / file).read_text(encoding="utf-8")
+        for name, file in earlier.definitions.items()
+        if f"definition:{name}" not in earlier.ignored
+    }
     # A system prompt comes before that of a definition, so an old one must not hide a new definition.
     systems = {name: text for name, text in earlier.systems.items() if name not in changes.definitions}
     return attrs.evolve(

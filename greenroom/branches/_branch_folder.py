@@ -18,15 +18,14 @@ from greenroom.agents.events import ToolEnded
 from greenroom.agents.subagents import record_path
 from greenroom.branches._branch_changes import BranchChanges
 from greenroom.branches._consistent_cut import Cut
-from greenroom.branches._cut_transcripts import CutTranscripts
+from greenroom.branches._cut_transcripts import TRANSCRIPTS, CutTranscripts
 from greenroom.branches._unread_items import unread_items
 from greenroom.core import JournalError, UsageError
 from greenroom.core.ports import Disk
-from greenroom.session import BRANCH_FILE, BranchStart, load_changed
+from greenroom.session import BRANCH_FILE, BranchStart, is_file_of_run, load_changed
 from greenroom.store import INBOX, store_items
 from greenroom.trace import JOURNAL, Codec, Entry, Header
 
-TRANSCRIPTS: Final = "transcripts"
 _KEPT_FILES: Final = ("swarm.json", ".gitignore")
 _KEPT_FOLDERS: Final = ("plans",)
 _REPORT: Final = "report.md"
@@ -121,7 +120,7 @@ def _journal(plan: BranchPlan, run: str) -> Iterator[bytes]:
 
 def _write_transcripts(plan: BranchPlan, making: Path, run: str, disk: Disk) -> None:
     began = None if plan.header.started is None else datetime.fromisoformat(plan.header.started)
-    transcripts = CutTranscripts(plan.source / TRANSCRIPTS, run, plan.changes)
+    transcripts = CutTranscripts(plan.source, run, plan.changes)
     main = plan.cut.stands[0]
     # A fork's transcript points into its parent's, so the lines that forks begin with stay, whatever becomes of the parent.
     for stand in plan.cut.stands:
@@ -161,7 +160,6 @@ def _copy_others(plan: BranchPlan, making: Path, disk: Disk) -> None:
     for name in _KEPT_FOLDERS:
         files += [f"{name}/{path.name}" for path in sorted((plan.source / name).glob("*"))]
     for name in files:
-        path = plan.source / name
-        if path.is_file():
+        if is_file_of_run(plan.source, name):
             disk.make_folder((making / name).parent)
-            disk.write(making / name, path.read_bytes())
+            disk.write(making / name, (plan.source / name).read_bytes())

@@ -14,9 +14,11 @@ from greenroom.branches._branch_changes import BranchChanges, names_of
 from greenroom.branches._consistent_cut import Stand
 from greenroom.core import UsageError
 from greenroom.core.texts import REMINDER, begins_with
+from greenroom.session import is_file_of_run
 
 Line = dict[str, Any]
 
+TRANSCRIPTS: Final = "transcripts"
 _REPLACED: Final = ("typed", "toolUseResult")
 """Fields of a line that say once more what a change replaces."""
 _TICK_S: Final = 0.002
@@ -28,7 +30,7 @@ class CutTranscripts:
     """The transcripts of a branch.
 
     Args:
-        folder: That of the recorded transcripts.
+        folder: The run folder.
         session: The id of the branch.
         changes: What is replaced in them.
     """
@@ -60,8 +62,10 @@ class CutTranscripts:
         if not stand.edge.line:
             return b""
         name = stand.agent.transcript
+        if not is_file_of_run(self._folder, f"{TRANSCRIPTS}/{name}"):
+            raise UsageError(f"cannot read the transcript {name}: it is missing, or a link to another file")
         try:
-            lines = [*_read(self._folder / name)]
+            lines = [*_read(self._folder / TRANSCRIPTS / name)]
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise UsageError(f"cannot read the transcript {name}: {why}") from None

@@ -98,7 +98,8 @@ def lines_of(made: RunBranch) -> list[str]:
     """Return what there is to say of a branch before it is continued."""
     first = f"{made.folder.name} continues {made.from_run} from event {made.at}"
     again = f"the work of {counted(made.left_out, 'event')} before it is done again" if made.left_out else ""
-    return [f"{first}; {again}" if again else first, *(f"  {stand}" for stand in made.stands)]
+    ignored = [made.problem] if made.problem else []
+    return [f"{first}; {again}" if again else first, *(f"  {stand}" for stand in made.stands), *ignored]
 
 
 def _read_changes(given: Sequence[str]) -> dict[str, str]:

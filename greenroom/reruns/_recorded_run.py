@@ -5,10 +5,12 @@ put what the code of today asks for in the place of what was asked then.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 import attrs
 
@@ -21,6 +23,9 @@ from greenroom.mailbox import MessageLeased, MessagePut
 from greenroom.models.recordings import MODEL_FILE, ModelRecording, read_recording, write_recording
 from greenroom.session import EVENTS, INVOCATION, USER_FOLDER, SessionBegan, SessionEnded
 from greenroom.trace import JOURNAL, Entry, read_journal
+
+_UPDATE: Final = ".update"
+"""The folder, in a run folder, of the files of an update that is complete but for their move into place."""
 
 
 @final
@@ -57,6 +62,7 @@ def read_run(folder: Path) -> RecordedRun:
     Raises:
         UsageError: It cannot be done again; the text says what is missing.
     """
+    _finish_update(folder)
     effects = read_effects(folder)
     if "forked" in effects.head.surroundings:
         raise UsageError(
@@ -134,7 +140,7 @@ def update_record(
     requests: Mapping[tuple[str, int], Mapping[str, Any]],
     inputs: Sequence[tuple[RecordedEffect, Mapping[str, Any]]],
 ) -> None:
-    """Replace requests and inputs in the record of a run; it blocks. Each file is replaced as a whole.
+    """Replace requests and inputs in the record of a run; it blocks. If it is killed, all are replaced or none.
 
     Args:
         recorded: The run.
@@ -145,7 +151,7 @@ def update_record(
         attrs.evolve(exchange, request=requests.get((exchange.agent, exchange.number), exchange.request))
         for exchange in recorded.model.exchanges
     )
-    _replace(recorded.folder / MODEL_FILE, write_recording(attrs.evolve(recorded.model, exchanges=tuple(exchanges))))
+    model = write_recording(attrs.evolve(recorded.model, exchanges=tuple(exchanges)))
     changed = {(effect.of, effect.agent, effect.key, effect.at): asked for effect, asked in inputs}
     path = recorded.folder / EFFECTS_FILE
     lines = []
@@ -153,8 +159,21 @@ def update_record(
         values = json.loads(line) if line.strip() else {}
         asked = changed.get(tuple(values.get(name) for name in ("of", "agent", "key", "at")))  # type: ignore[arg-type]
         lines.append(line if asked is None else json.dumps({**values, "asked": asked}, separators=(",", ":")).encode())
-    _replace(path, b"".join(line + b"\n" for line in lines))
+    disk, making = SystemDisk(is_durable=False), recorded.folder / f"{_UPDATE}.new"
+    shutil.rmtree(making, ignore_errors=True)  # of one that was killed
+    disk.make_folder(making)
+    disk.write(making / MODEL_FILE, model)
+    disk.write(making / EFFECTS_FILE, b"".join(line + b"\n" for line in lines))
+    making.rename(recorded.folder / _UPDATE)
+    _finish_update(recorded.folder)
 
 
-def _replace(path: Path, content: bytes) -> None:
-    SystemDisk(is_durable=False).write(path, content)
+def _finish_update(folder: Path) -> None:
+    """Move the files of an update into their places, also of one whose process was killed meanwhile."""
+    update = folder / _UPDATE
+    if not update.is_dir() or update.is_symlink():
+        return
+    for name in (MODEL_FILE, EFFECTS_FILE):
+        with suppress(FileNotFoundError):
+            (update / name).replace(folder / name)
+    update.rmdir()

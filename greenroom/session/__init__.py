@@ -33,7 +33,14 @@ if TYPE_CHECKING:
     from greenroom.session.parts._session_inbox import Interrupted
     from greenroom.session.parts._session_status import AgentStatus, TaskStatus
     from greenroom.session.peers._peer_sessions import SessionMessageError
-    from greenroom.session.record._branch_start import BRANCH_FILE, BranchFiles, BranchStart, load_changed, read_branch
+    from greenroom.session.record._branch_start import (
+        BRANCH_FILE,
+        BranchFiles,
+        BranchStart,
+        is_file_of_run,
+        load_changed,
+        read_branch,
+    )
     from greenroom.session.record._file_rewind import rewind_run
     from greenroom.session.record._inbox_record import check_run
     from greenroom.session.record._resume import Fork, find_session, read_beginning
@@ -82,6 +89,8 @@ else:
                 "BRANCH_FILE",
                 "BranchFiles",
                 "BranchStart",
+                "is_file_of_run",
+                "is_file_of_run",
                 "load_changed",
                 "read_branch",
             ),
@@ -151,6 +160,7 @@ __all__ = [
     "find_session",
     "find_session_plugins",
     "find_unfinished",
+    "is_file_of_run",
     "load_changed",
     "load_settings",
     "main_of_settings",

@@ -11,7 +11,7 @@ import pytest
 from greenroom.branches import RunBranch, branch
 from greenroom.core import UsageError
 from greenroom.models import AnswerLike, Call, ModelRequest
-from greenroom.session import EVENTS, read_branch
+from greenroom.session import EVENTS, Session, read_branch
 from greenroom.tools import tool
 from greenroom.tools.builtin import READ_ONLY_TOOLS
 from greenroom.trace import JOURNAL, read_journal
@@ -144,6 +144,75 @@ def test_a_branch_that_names_a_definition_elsewhere_is_malformed(run: Path) -> N
 
     with pytest.raises(UsageError, match=r"branch\.json is malformed"):
         read_branch(made.folder)
+
+
+@pytest.mark.promise("W-foreign")
+def test_a_foreign_branch_starts_no_program_and_allows_no_call(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file may come from somebody else, as may the definitions in its folder; a branch of it has nothing of that either."""
+    rules = {"allow": ["Touch"], "deny": ["Glob"]}
+    given = {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]},
+        "effort": "low",
+        "permissions": rules,
+    }
+    definition = DEFINITION.replace("tools: Glob", "permissionMode: bypassPermissions")
+    changes = {"settings": json.dumps(given), "definition:main": definition}
+    monkeypatch.setenv("GREENROOM_RUNS", str(run.parent))
+    own = branch(run, last_call(run), changes=changes, ports=PORTS)
+    start = read_branch(own.folder)
+    assert start is not None
+    assert (start.settings, start.problem) == (given, "")
+
+    monkeypatch.setenv("GREENROOM_RUNS", str(run.parent.parent))
+    foreign = read_branch(own.folder)
+    again = branch(own.folder, len(read_journal(own.folder / JOURNAL, EVENTS).entries), ports=PORTS)
+
+    assert foreign is not None
+    assert foreign.settings == {"effort": "low", "permissions": {"deny": ["Glob"]}}
+    assert (foreign.loaded["main"].permission_mode, start.loaded["main"].permission_mode) == (None, "bypassPermissions")
+    assert "hooks, permissions.allow, definition:main: ignored" in foreign.problem == again.problem
+    laundered = json.loads((again.folder / "branch.json").read_text())
+    assert (laundered["settings"], laundered["definitions"]) == (foreign.settings, {})
+
+
+@pytest.mark.promise("W-foreign")
+def test_a_foreign_branch_runs_no_hooks(run: Path) -> None:
+    """It is not in the runs folder of the project that the tests run in."""
+    marker = run.parent / "hooked"
+    hook = {"hooks": [{"type": "command", "command": f"touch {marker}"}]}
+    settings = {"hooks": {"UserPromptSubmit": [hook], "Stop": [hook], "PreToolUse": [hook]}}
+
+    made = branch(run, last_call(run), changes={"settings": json.dumps(settings)}, files="here", ports=PORTS)
+    told: list[str] = []
+
+    async def ask(session: Session) -> None:
+        told.extend(session.problems)
+        await session.run("Go on.")
+
+    go_on(run.parent.parent, made.folder, Watched(ask_and_touch).model, ask, tools=[touch])
+
+    assert not marker.exists()
+    assert any("hooks: ignored" in line for line in told)
+
+
+@pytest.mark.promise("W-foreign")
+def test_files_of_a_run_that_are_links_are_not_followed(run: Path, tmp_path: Path) -> None:
+    """A run folder of somebody else would bring files of this user into its branch."""
+    copy = tmp_path / run.name
+    shutil.copytree(run, copy)
+    (tmp_path / "private.md").write_text("a private plan")
+    (copy / "plans").mkdir()
+    (copy / "plans" / "own.md").write_text("a plan")
+    (copy / "plans" / "other.md").symlink_to(tmp_path / "private.md")
+
+    made = branch(copy, last_call(run), ports=PORTS)
+
+    assert [path.name for path in (made.folder / "plans").iterdir()] == ["own.md"]
+    transcript = copy / "transcripts" / "main.jsonl"
+    transcript.rename(tmp_path / "main.jsonl")
+    transcript.symlink_to(tmp_path / "main.jsonl")
+    with pytest.raises(UsageError, match=r"cannot read the transcript main\.jsonl: it is missing, or a link"):
+        branch(copy, last_call(run), ports=PORTS)
 
 
 @pytest.mark.parametrize("name", ["../main.jsonl", "/main.jsonl", "main\0.jsonl"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,33 @@ def test_an_updated_record_is_equal_to_the_code_of_today(run: Path, capsys: pyte
     assert "You translate." in out
     assert again(run, "Start.").is_equal
     assert not again(run, "Start.", main=MAIN).is_equal
+
+
+def test_an_update_that_was_killed_replaces_all_or_nothing(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model's file and that of the effects belong together: the next re-run has both of today, or both of then."""
+
+    class KilledError(BaseException):
+        """The process is gone."""
+
+    def killed_at(number: int) -> Any:
+        moves = itertools.count(1)
+
+        def replace(self: Path, target: Path) -> None:
+            if self.parent.name == ".update" and next(moves) == number:
+                raise KilledError
+            os.replace(self, target)  # noqa: PTH105 - the method is replaced
+
+        return replace
+
+    effects = run / "effects.jsonl"
+    effects.write_text(effects.read_text().replace('"pattern":"*"', '"pattern":"*.md"'))
+    for number in (1, 2):
+        monkeypatch.setattr(Path, "replace", killed_at(number))
+        with pytest.raises(KilledError):
+            again(run, "Start." * number, update=True)
+        monkeypatch.undo()
+
+        assert again(run, "Start." * number).is_equal
 
 
 def test_an_input_of_a_call_is_updated(run: Path) -> None:

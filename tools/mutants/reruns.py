@@ -149,6 +149,14 @@ RERUNS: Final = (
         tests=_UPDATES,
     ),
     Mutant(
+        "an update that was killed stays half done",
+        ("RR-9",),
+        "greenroom.reruns._recorded_run",
+        "    _finish_update(folder)\n    effects",
+        "    effects",
+        tests=_UPDATES,
+    ),
+    Mutant(
         "all owners draw from one stream",
         ("RR-8",),
         "greenroom.effects._owned_randomness",

@@ -80,6 +80,22 @@ BRANCHES: Final = (
         tests=_CHANGES,
     ),
     Mutant(
+        "a branch of somebody else's starts its hooks",
+        ("W-foreign",),
+        _START,
+        "return start if _is_own(run_folder) else",
+        "return start if True or _is_own(run_folder) else",
+        tests=_CHANGES,
+    ),
+    Mutant(
+        "a branch follows links out of its run",
+        ("W-foreign",),
+        _START,
+        "return path.is_file() and path.resolve() ==",
+        "return path.is_file() or False and path.resolve() ==",
+        tests=_CHANGES,
+    ),
+    Mutant(
         "a branch changes files",
         ("W-files",),
         "greenroom.permissions._decide",

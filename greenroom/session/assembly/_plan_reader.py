@@ -83,7 +83,7 @@ async def make_plan(spec: SessionSpec, ports: Ports) -> Plan:
         plugins=plugins,
         servers=servers,
         mcp=mcp,
-        problems=(*([of_mode] if of_mode else []), *map(str, diagnostics), *problems),
+        problems=(*filter(None, (of_mode, place.problem)), *map(str, diagnostics), *problems),
     )
     await check_worktree(plan, ports)
     return plan

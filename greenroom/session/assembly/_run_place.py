@@ -36,6 +36,11 @@ class RunPlace:
         """True if the session continues a run in that run's folder."""
         return self.earlier == self.folder
 
+    @property
+    def problem(self) -> str:
+        """A line about changes of the branch that do not count; empty if there are none."""
+        return "" if self.branch is None else self.branch.problem
+
     def limit(self, policy: Policy) -> Policy:
         """Return a policy as it holds in the run."""
         return policy if self.branch is None else attrs.evolve(policy, refuses_changes=self.branch.refuses_changes)
