@@ -61,20 +61,30 @@ def run_swarm(runs: Path, way: str, sample: Path | None) -> float:
     """
     command = [*COMMAND, "swarm", str(SURVEYED), "--runs", str(runs), "--latency", str(LATENCY_S), "--json"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as process:
-        while not (found := list(runs.glob(f"*/{JOURNAL}"))):
-            assert process.poll() is None, "the swarm ended at once"
-            time.sleep(PACE_S)
-        before_s = _cpu_s(process.pid)
+        journal, before_s = wait_journal(process, runs)
         if way == WATCHED:
-            with served(found[0].parent) as (url, _):
-                trio.run(look, url, found[0].parent.name, process.pid)
+            with served(journal.parent) as (url, _):
+                trio.run(look, url, journal.parent.name, process.pid)
         elif sample is not None and way == ELSEWHERE:
             with written_again(runs.parent / "other" / RUN, sample) as folder, served(folder) as (url, _):
                 trio.run(look, url, folder.name, process.pid)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        return end_of(process) - before_s
+
+
+def wait_journal(process: subprocess.Popen[bytes], runs: Path) -> tuple[Path, float]:
+    """Return the journal of a swarm when it is there, and the CPU seconds that its process has taken until then."""
+    while not (found := list(runs.glob(f"*/{JOURNAL}"))):
+        assert process.poll() is None, "the swarm ended at once"
+        time.sleep(PACE_S)
+    return found[0], _cpu_s(process.pid)
+
+
+def end_of(process: subprocess.Popen[bytes]) -> float:
+    """Wait for the end of a swarm; return the CPU seconds of its process."""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, "the swarm failed"
-    return used.ru_utime + used.ru_stime - before_s
+    return used.ru_utime + used.ru_stime
 
 
 @contextmanager

@@ -257,6 +257,46 @@ def test_a_long_conversation_is_not_written_again_and_again(tape: Tape) -> None:
     assert len(tape.content) < 100 * 1_000
 
 
+def test_what_was_answered_is_written_once(tape: Tape) -> None:
+    """In the pieces of the answer: neither beside them nor in the next request."""
+    model = recording(PlaybookModel({"": lambda _: Call("Read", {"path": "x" * 1_000})}), tape.write)
+    told = run_virtual(partial(conversation, model, 5)).result
+
+    assert len(tape.content) < 5 * 1_700
+    assert [exchange.response for exchange in tape.read().exchanges] == [plain(answer) for _, answer, _ in told]
+    assert tape.read().exchanges[4].sent.messages[-2] == told[3][1].message
+
+
+def test_what_agents_have_in_common_is_written_once(tape: Tape) -> None:
+    model = recording(PlaybookModel({"": lambda _: "ok"}), tape.write)
+    first = ModelRequest((Message.user("a"),), system="x" * 1_000, agent="a")
+    other = attrs.evolve(first, agent="b", effort="high")
+
+    async def ask() -> None:
+        for request in (first, other):
+            async with model.stream(request) as stream:
+                await stream.wait_response()
+
+    run_virtual(ask)
+    assert len(tape.content) < 2_000
+    assert [exchange.sent for exchange in tape.read().exchanges] == [first, other]
+
+
+def test_a_file_of_the_first_version_is_read() -> None:
+    answer = {"content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn", "usage": {}, "model": "m"}
+    messages = [{"role": "user", "content": []}, {"role": "assistant", "content": answer["content"]}]
+    lines: list[Any] = [
+        {"v": 1, "model": "m"},
+        {"n": 1, "agent": "a", "request": {"messages": messages[:1]}},
+        {"n": 1, "said": [{"type": "text", "text": "hi", "shown": [1, 2]}], "response": answer, "end": "complete"},
+        {"n": 2, "agent": "a", "like": 1, "kept": 1, "request": {"messages": messages[1:]}},
+    ]
+    read = parse_recording("\n".join(map(json.dumps, lines)).encode(), source="")
+
+    assert [exchange.request["messages"] for exchange in read.exchanges] == [messages[:1], messages]
+    assert read.exchanges[0].response == answer
+
+
 # --- what differs ----------------------------------------------------------------------------------------------------
 
 TOOLS = (ToolSchema("Read", "reads", {"type": "object"}),)
@@ -555,7 +595,11 @@ def test_a_process_that_died_leaves_what_it_had_written_and_the_next_one_goes_on
     [
         (b"", "its head is missing"),
         (b'{"n": 1}\n', "its head is missing"),
-        (b'{"v": 2}\n', "unsupported recording version 2, expected 1"),
+        (b'{"v": 3}\n', "unsupported recording version 3, expected 2"),
+        (
+            b'{"v": 2}\n{"n": 1, "agent": "a", "request": {"messages": [{"answer": 1}]}}\n',
+            "line 2: malformed recording entry",
+        ),
         (b'{"v": 1}\n{"n"\n{"n": 1, "agent": "a", "request": {"messages": []}}\n', "line 2: malformed JSON"),
         (b'{"v": 1}\n{"n": 1, "agent": "a", "request": {}}\n', "line 2: malformed recording entry"),
         (

@@ -148,9 +148,11 @@ def _settings(**more: Any) -> dict[str, Any]:
 
 
 def _answer(line: dict[str, Any]) -> None:
-    """Change what the main agent said at the end of its first turn."""
-    if "Sun and no sea." in json.dumps(line.get("response", "")):
-        line.update(json.loads(json.dumps(line).replace("Sun and no sea.", "Sun, and a sea!")))
+    """Have the request after the first turn hold another answer than the model gave."""
+    messages = line.get("request", {}).get("messages", ())
+    if "More." in json.dumps(messages):
+        (at,) = (at for at, message in enumerate(messages) if "answer" in message)
+        messages[at] = {"role": "assistant", "content": [{"type": "text", "text": "Sun, and a sea!"}]}
 
 
 def _head(**values: str) -> Callable[[dict[str, Any]], object]:

@@ -1,13 +1,14 @@
 """Recording of a model: every request and its answer, as lines of one file; and the reader of recordings.
 
-{"v": 1, "model": "claude-sonnet-5"}                                  begins the lines of one process
+{"v": 2, "model": "claude-sonnet-5"}                                  begins the lines of one process
     {"n": 1, "agent": "a1", "request": {...}}                             when it is sent
     {"n": 1, "said": [...], "response": {...}, "end": "complete"}         when it has ended: complete, error or cut
 
 Rule 1: a request is written before it is sent. Rule 2: the part of a request that equals the previous one of the same
-agent is written once: `like` names that one and `kept` is the number of its messages that are kept. Rule 3: a torn line
-is ignored where a process died, at the end or before the next head; anywhere else the file is broken, which is an
-error.
+agent, or of any agent before its first, is written once: `like` names that one and `kept` is the number of its messages
+that are kept. Rule 3: what was answered is written once: a message that is the agent's last answer is `{"answer": n}`, and
+a response whose content is what its pieces say has no `content`; version 1 wrote both. Rule 4: a torn line is ignored where
+a process died, at the end or before the next head; anywhere else the file is broken, which is an error.
 
 Must not know: where the file lies and who writes it.
 """
@@ -26,12 +27,20 @@ import attrs
 from greenroom.core import UsageError
 from greenroom.models._layer import Layer, LayerSource
 from greenroom.models._model import Model, ModelStream
-from greenroom.models._types import Delta, ModelRequest, ModelResponse, StreamRestarted, TextBlock
-from greenroom.models.recordings._plain_values import JsonObject, message_of, plain, plain_error, request_of
+from greenroom.models._types import Delta, Message, ModelRequest, ModelResponse, StreamRestarted, TextBlock
+from greenroom.models.recordings._plain_values import (
+    JsonObject,
+    message_of,
+    plain,
+    plain_error,
+    request_of,
+    response_of,
+)
 
 MODEL_FILE: Final = "model.jsonl"
 """The name of the file in a run folder."""
-_VERSION: Final = 1
+_VERSION: Final = 2
+_READABLE: Final = frozenset({1, _VERSION})
 _REMEMBERED: Final = 1000
 """Number of agents whose last request is remembered to shorten the next one; requests of others are written whole."""
 
@@ -61,38 +70,43 @@ class _Log:
         self._place = place
         self._count = 0
         self._last: OrderedDict[str, tuple[int, ModelRequest]] = OrderedDict()
+        self._answers: dict[str, tuple[int, Message]] = {}
+        """The last answer to each agent that is remembered."""
         self._head: JsonObject | None = {"v": _VERSION, "model": model}
 
     def begin(self, request: ModelRequest) -> int:
         """Write a request and return its number."""
         number = self._count + 1
-        like, last = self._last.pop(request.agent, (0, None))
+        newest = self._last[next(reversed(self._last))] if self._last else (0, None)
+        like, last = self._last.pop(request.agent, newest)
+        answer = self._answers.pop(request.agent, None)
         line: JsonObject = {"n": number, "agent": request.agent}
         if last is None:
             line["request"] = plain(attrs.evolve(request, agent=""))
         else:
             kept = _kept(last.messages, request.messages)
-            line |= {"like": like, "kept": kept, "request": _changes(last, request, kept)}
+            line |= {"like": like, "kept": kept, "request": _changes(last, request, kept, answer)}
         self._put(line)
         self._count = number
         self._last[request.agent] = (number, request)
         if len(self._last) > _REMEMBERED:
-            self._last.popitem(last=False)
+            forgotten, _ = self._last.popitem(last=False)
+            self._answers.pop(forgotten, None)
         return number
 
     def end(
-        self,
-        number: int,
-        said: Sequence[Mapping[str, Any]],
-        response: ModelResponse | Mapping[str, Any],
-        end: End,
-        **more: Any,
+        self, number: int, agent: str, said: Sequence[Mapping[str, Any]], response: ModelResponse, end: End, **more: Any
     ) -> None:
-        """Write the answer to a request."""
+        """Write the answer to a request of an agent."""
         at = self._place()
         if at:
             more["at"] = at
-        self._put({"n": number, "said": said, "response": plain(response), "end": end, **more})
+        values = plain(response)
+        if values["content"] == _joined(said):
+            del values["content"]
+        self._put({"n": number, "said": said, "response": values, "end": end, **more})
+        if agent in self._last:
+            self._answers[agent] = (number, response.message)
 
     def _put(self, line: JsonObject) -> None:
         lines = [line] if self._head is None else [self._head, line]
@@ -109,8 +123,44 @@ def _kept(last: Sequence[object], now: Sequence[object]) -> int:
     return min(len(last), len(now))
 
 
-def _changes(last: ModelRequest, now: ModelRequest, kept: int) -> JsonObject:
-    changes: JsonObject = {"messages": plain(now.messages[kept:])}
+def _joined(said: Sequence[Mapping[str, Any]]) -> list[JsonObject] | None:
+    """Return the blocks of an answer that has said these pieces; None if they do not tell."""
+    blocks: list[JsonObject] = []
+    inputs: list[tuple[JsonObject, list[str]]] = []
+    for piece in said:
+        kind = piece["type"]
+        if kind == "text":
+            if not blocks or blocks[-1]["type"] != "text":
+                blocks.append({"type": "text", "text": ""})
+            blocks[-1]["text"] += piece["text"]
+        elif kind == "tool_use":
+            blocks.append({**piece_of(piece), "input": {}})
+            inputs.append((blocks[-1], []))
+        elif kind == "tool_input" and inputs:
+            inputs[-1][1].append(piece["json"])
+        elif kind != "usage":
+            return None
+    for block, parts in inputs:
+        try:
+            block["input"] = json.loads("".join(parts) or "{}")
+        except ValueError:
+            return None
+    return blocks
+
+
+def piece_of(said: Mapping[str, Any]) -> JsonObject:
+    """Return a piece of an answer without what was recorded about it."""
+    return {name: value for name, value in said.items() if name not in {"shown", "void"}}
+
+
+def _changes(last: ModelRequest, now: ModelRequest, kept: int, answer: tuple[int, Message] | None) -> JsonObject:
+    messages = plain(now.messages[kept:])
+    if answer is not None:
+        number, answered = answer
+        for at, message in enumerate(now.messages[kept:]):
+            if message == answered:
+                messages[at] = {"answer": number}
+    changes: JsonObject = {"messages": messages}
     for field in attrs.fields(ModelRequest):
         before, after = getattr(last, field.name), getattr(now, field.name)
         if field.eq and field.name != "messages" and before is not after and before != after:
@@ -162,7 +212,7 @@ class _RecordingSource(LayerSource):
     def _end(self, end: End, **more: Any) -> None:
         if self._number is not None:
             number, self._number = self._number, None
-            self._log.end(number, self._said, self.so_far, end, **more)
+            self._log.end(number, self._request.agent, self._said, self.so_far, end, **more)
 
     @property
     def is_holding(self) -> bool:
@@ -244,7 +294,7 @@ def write_recording(recording: ModelRecording) -> bytes:
             continue
         places.append(exchange.at)
         more = {} if exchange.error is None else {"error": exchange.error}
-        log.end(number, exchange.said, exchange.response, exchange.end, **more)
+        log.end(number, exchange.agent, exchange.said, response_of(exchange.response), exchange.end, **more)
     return b"".join(lines)
 
 
@@ -301,7 +351,7 @@ class _RecordingReader:
         return ModelRecording(self._model, tuple(self._exchanges))
 
     def _begin(self, values: Mapping[str, Any]) -> None:
-        if values["v"] != _VERSION:
+        if values["v"] not in _READABLE:
             raise UsageError(f"{self._source}: unsupported recording version {values['v']!r}, expected {_VERSION}")
         if self._model is None:
             self._model = str(values.get("model", ""))
@@ -317,6 +367,7 @@ class _RecordingReader:
 
     def _request(self, values: Mapping[str, Any]) -> None:
         agent, request = str(values["agent"]), dict(values["request"])
+        request["messages"] = [self._message(message) for message in request["messages"]]
         if "like" in values:
             like = self._exchanges[self._places[values["like"]]].request
             request = {**like, **request, "messages": [*like["messages"][: values["kept"]], *request["messages"]]}
@@ -326,12 +377,24 @@ class _RecordingReader:
         self._places[values["n"]] = len(self._exchanges)
         self._exchanges.append(RecordedExchange(agent=agent, number=number, request=request))
 
+    def _message(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a message; one that is an answer is written as the number of its request."""
+        if "answer" not in values:
+            return values
+        response = self._exchanges[self._places[values["answer"]]].response
+        if response is None:
+            raise KeyError(values["answer"])
+        return {"role": "assistant", "content": response["content"]}
+
     def _answer(self, values: Mapping[str, Any]) -> None:
         at = self._places[values["n"]]
+        response = {"content": _joined(values["said"]), **values["response"]}
+        if response["content"] is None:
+            raise KeyError("content")
         self._exchanges[at] = attrs.evolve(
             self._exchanges[at],
             said=values["said"],
-            response=values["response"],
+            response=response,
             end=values["end"],
             error=values.get("error"),
             at=values.get("at", 0),

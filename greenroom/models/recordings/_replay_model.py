@@ -34,7 +34,7 @@ from greenroom.models.recordings._plain_values import (
     request_of,
     response_of,
 )
-from greenroom.models.recordings._recording_file import ModelRecording, RecordedExchange
+from greenroom.models.recordings._recording_file import ModelRecording, RecordedExchange, piece_of
 
 _FIRST: Final = ("definition", "model", "system", "tools")
 """The fields compared first: a difference in one explains those in others."""
@@ -338,7 +338,7 @@ class _RecordedSource:
         return exchange
 
     def _show(self, exchange: RecordedExchange, said: Mapping[str, Any]) -> Delta:
-        delta = delta_of({name: value for name, value in said.items() if name not in {"shown", "void"}})
+        delta = delta_of(piece_of(said))
         if isinstance(delta, StreamRestarted):
             self._contents.popleft()
             if exchange.end != "cut" or self._at < len(exchange.said):
