@@ -160,6 +160,26 @@ async def test_what_a_member_has_not_read_when_it_ends_goes_back_to_those_who_wr
     assert violations(crew) == []
 
 
+@pytest.mark.promise("R7-a")
+async def test_mail_to_a_lead_that_has_ended_waits(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """R7-a: a lead ends with its session only, and reads when the session is resumed; mail sent before and after its end waits."""
+    pages = {"ann": in_order()}
+    async with open_lead(tmp_path, in_order("Busy."), pages=pages, wait_s=10.0) as crew, open_team(crew, "t") as team:
+        await team.spawn("ann", definition=kind("ann"))
+        await crew.wait_quiet()
+        crew.send("Work.")
+        await trio.sleep(1)
+        await send_as(member(team, "ann"), LEAD, "before")
+        member(team, LEAD).ref.kill()
+        await member(team, LEAD).ref.wait_ended()
+        await send_as(member(team, "ann"), LEAD, "after")
+        waiting = [mail.text for mail in team.mail.waiting]
+        returned = told(crew, MailReturned)
+
+    assert waiting == ["before", "after"]
+    assert returned == []
+
+
 async def test_a_broadcast_is_a_text_for_all_but_the_sender(tmp_path: Path, autojump_clock: MockClock) -> None:
     pages = {name: in_order() for name in ("ann", "bob", "cid")}
     async with open_lead(tmp_path, in_order(), pages=pages) as crew, open_team(crew, "t") as team:

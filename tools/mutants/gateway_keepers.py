@@ -305,4 +305,20 @@ GATEWAY_KEEPERS: Final = (
         "attrs.evolve(cut := _shown_block(kind, printable_text(text), block, mask), text=mask(cut.text))",
         tests=_HISTORY_TESTS,
     ),
+    Mutant(
+        "a cut turn that waits for a place cannot be stopped",
+        (),
+        f"{_KEEPERS}._turn_requests",
+        "    if not cut or (item and item not in cut):\n",
+        "    if cut is not None:\n",
+        tests=_PROPERTIES,
+    ),
+    Mutant(
+        "what was stopped while files were read is cut again",
+        (),
+        f"{_KEEPERS}._left_items",
+        "        if item in handed and item not in keeper.items.handed:\n",
+        "        if False:\n",
+        tests=_PROPERTIES,
+    ),
 )

@@ -25,7 +25,7 @@ RECOVERY: Final = (
         "greenroom.teams._mail",
         "        return member.is_lead or self.is_closing or self.roster.home.is_closing()\n",
         "        return self.is_closing\n",
-        tests=_CUT,
+        tests=("tests/teams/test_mail.py", *_CUT),
     ),
     Mutant(
         "a lead that mail wakes is prompted",

@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from greenroom.remote.links._dialling import Dial, Unreachable
     from greenroom.remote.links._link import Link, LinkPace
     from greenroom.remote.links._link_checks import NodeViolation, check_nodes, link_checks_for
+    from greenroom.remote.links._link_permits import LinkPermit
     from greenroom.remote.links._link_record import EVENTS
     from greenroom.remote.links._link_states import LinkChanged, LinkState, RemoteMessageDied
     from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
@@ -22,6 +23,7 @@ else:
             ),
             "greenroom.remote.links._link_checks": ("NodeViolation", "check_nodes", "link_checks_for"),
             "greenroom.remote.links._link_record": ("EVENTS",),
+            "greenroom.remote.links._link_permits": ("LinkPermit",),
             "greenroom.remote.links._link_states": (
                 "LinkChanged",
                 "LinkState",
@@ -49,6 +51,7 @@ __all__ = [
     "LinkNode",
     "LinkPace",
     "LinkPeer",
+    "LinkPermit",
     "LinkState",
     "NodeViolation",
     "RemoteError",

@@ -321,11 +321,14 @@ class FakeChannel:
     delay_s: float = 0.0
     arrives_unknown: bool = True
     """True if a part whose result is unknown arrived all the same."""
+    watch: Callable[[Outbound], None] = lambda _: None
+    """Called with each part that is tried, before anything comes of it."""
 
     async def run(self, host: ChannelHost) -> None:
         await trio.sleep_forever()
 
     async def send(self, part: Outbound) -> SendReceipt:
+        self.watch(part)
         self.tried.append(part)
         await trio.sleep(self.delay_s)
         result = self.plan.pop(0) if self.plan else SendResult.TAKEN

@@ -21,7 +21,7 @@ from greenroom.gateway.config._sections import MessagesConfig
 from greenroom.gateway.record._machines import DeliveryState, SendResult
 from greenroom.gateway.record._run_events import DeliveryBegan, DeliveryDue
 from greenroom.gateway.record._service_state import CHAT_CALLS
-from greenroom.gateway.routing._chat_messages import ChatRoute
+from greenroom.gateway.routing._chat_messages import ChatRoute, Outbound
 from greenroom.gateway.runs._deliveries import cut_bytes
 from tests.gateway.runs.fakes import CHAT, FakeChannel, FakeGateway, World, open_fake_gateway
 
@@ -46,6 +46,23 @@ async def test_failed_tries_are_repeated_with_the_same_key_and_bytes(autojump_cl
         assert gateway.channel.texts == ["hello"]
         assert len({(part.key, part.text) for part in gateway.channel.tried}) == 1
         assert len(gateway.channel.tried) == 3
+
+
+async def test_a_try_is_on_record_before_the_channel_is_called(autojump_clock: MockClock) -> None:
+    """A gateway that is killed while the channel sends knows at its next start that there was a try."""
+    world = World(channel=FakeChannel(plan=[R.FAILED]))
+    on_record: list[int] = []
+
+    def count_tries(part: Outbound) -> None:
+        began = [event for event in world.events() if isinstance(event, DeliveryBegan) and event.key == part.key]
+        on_record.append(len(began))
+
+    world.channel.watch = count_tries
+    async with open_fake_gateway(world) as gateway:
+        await gateway.deliveries.reply("agent:main:main", "line", CHAT, "hello")
+        await wait_quiet(gateway)
+
+    assert on_record == [1, 2]
 
 
 async def test_an_answer_says_that_its_message_is_done_and_is_sent_after_the_recovery(
