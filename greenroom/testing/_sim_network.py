@@ -24,7 +24,7 @@ import trio
 from greenroom.core import Recorder, UsageError
 from greenroom.core.ports import Ports
 from greenroom.remote import LinkPace, LinkPeer, MessageCodec, Unreachable, open_node
-from greenroom.remote.links import NodeViolation, check_nodes
+from greenroom.remote.links import LinkPermit, NodeViolation, check_nodes
 from greenroom.serving import ConnectionEnded, NotProven
 from greenroom.supervisor import open_runtime
 from greenroom.testing._memory_connection import MemoryConnection, connection_pair
@@ -42,6 +42,7 @@ PAUSES_S: Final = (0.1, 0.0, 0.01, 1.0, 6.0, 20.0)
 _JUMPS_S: Final = (3_600.0, -3_600.0, 86_400.0)
 _SHAKE_S: Final = 5.0
 _SETTLE_S: Final = 60.0
+_PERMIT: Final = LinkPermit(("tell", "ask", "watch", "abort", "stop"))
 _POLICY: Final = 1008
 _FAULTS: Final = ("none", "cut", "silence", "cut", "heal", "clock", "kill", "start")
 _DEATHS: Final = 4
@@ -182,7 +183,7 @@ class SimNetwork:
         seed = 1_000 * list(self._machines).index(process.name) + process.number
         ports: Ports = attrs.evolve(virtual_ports(seed), clock=process.clock)
         peers = {
-            name: LinkPeer(token=machine.token, address="http://127.0.0.1:1")
+            name: LinkPeer(token=machine.token, address="http://127.0.0.1:1", permit=_PERMIT)
             for name in self._machines
             if name != process.name
         }
