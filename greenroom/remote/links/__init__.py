@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
     from greenroom.remote.links._remote_calls import LinkLost, RemoteError
     from greenroom.remote.links._remote_ref import RemoteRef
+    from greenroom.remote.links._served_actors import PublishedActors
 else:
     __getattr__, __dir__ = lazy_names(
         globals(),
@@ -34,6 +35,7 @@ else:
                 "RemoteError",
             ),
             "greenroom.remote.links._remote_ref": ("RemoteRef",),
+            "greenroom.remote.links._served_actors": ("PublishedActors",),
         },
     )
 
@@ -46,6 +48,7 @@ __all__ = [
     "LinkPace",
     "LinkPeer",
     "LinkState",
+    "PublishedActors",
     "RemoteError",
     "RemoteMessageDied",
     "RemoteRef",

@@ -107,6 +107,7 @@ class LinkNode:
         codec: MessageCodec,
         peers: Mapping[str, LinkPeer],
         pace: LinkPace,
+        guests: LinkPeer | None = None,
     ) -> None:
         self.name = name
         self.boot = new_random()
@@ -116,6 +117,7 @@ class LinkNode:
         self._supervisor = supervisor
         self._codec = codec
         self._peers = dict(peers)
+        self._guests = guests
         self._pace = pace
         self._links: dict[tuple[str, str], Link] = {}
         self._dials = {node: trio.Lock() for node in peers}
@@ -225,7 +227,7 @@ class LinkNode:
         except WireError as error:
             await connection.close(error.code, str(error))
             return
-        peer = self._peers.get(theirs.node)
+        peer = self._peers.get(theirs.node, self._guests)
         token = peer.token if peer is not None else secrets.token_bytes(32)
         link = self._links.get((theirs.node, theirs.link))
         is_known = link is not None and link.boot == theirs.boot
@@ -317,6 +319,7 @@ async def open_node(
     listen: Sequence[Tcp | UnixSocket] = (),
     hosts: Sequence[str] = (),
     pace: LinkPace | None = None,
+    guests: LinkPeer | None = None,
     report: Callable[[Incident], None] | None = None,
 ) -> AsyncIterator[LinkNode]:
     """Open a node until the block is left; then its links are lost, and nothing listens any more.
@@ -329,6 +332,8 @@ async def open_node(
         listen: Where links are taken; nowhere by default. Beyond this machine TLS is required.
         hosts: Further exact values of `Host` under which it is reached.
         pace: Times of links.
+        guests: Nodes of any other name that know this token and connect to this one, such as the runs of one user; by default there are
+            none. Whoever knows the token may claim any of those names.
         report: Called with what a log should name.
 
     Raises:
@@ -344,7 +349,13 @@ async def open_node(
             read_address(peer.address)
     supervisor = await runtime.spawn_supervisor("remote", escalates=False)
     node = LinkNode(
-        runtime, supervisor, name=name, codec=codec or MessageCodec(), peers=peers or {}, pace=pace or LinkPace()
+        runtime,
+        supervisor,
+        name=name,
+        codec=codec or MessageCodec(),
+        peers=peers or {},
+        pace=pace or LinkPace(),
+        guests=guests,
     )
     try:
         if not listen:

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.virtual import pytest_collection_modifyitems, virtual_time
+
+__all__ = ["pytest_collection_modifyitems", "virtual_time"]
