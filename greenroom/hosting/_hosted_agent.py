@@ -35,6 +35,10 @@ class HostedAgent:
     end: AgentNews | None = None
     """Its end, once that is recorded."""
     version: int = 1
+    followers: int = 0
+    """Number of questions that wait for news of it."""
+    asked_s: float = attrs.field(factory=trio.current_time)
+    """When its run asked for it last."""
     _changed: trio.Event = attrs.field(factory=trio.Event)
 
     @property
@@ -50,12 +54,17 @@ class HostedAgent:
 
     async def wait_news(self, question: FollowAgent, ports: Ports) -> AgentNews:
         """Return the news that a run asks for; wait until there is some. If cancelled, it only stops waiting."""
-        size = await self._output_size(ports)
-        with trio.move_on_after(question.wait_s):
-            while question.version == self.version and question.offset >= size:
-                await self._changed.wait()
-                size = await self._output_size(ports)
-        return await self.read_news(question.offset, ports)
+        self.followers += 1
+        try:
+            size = await self._output_size(ports)
+            with trio.move_on_after(question.wait_s):
+                while question.version == self.version and question.offset >= size:
+                    await self._changed.wait()
+                    size = await self._output_size(ports)
+            return await self.read_news(question.offset, ports)
+        finally:
+            self.followers -= 1
+            self.asked_s = trio.current_time()
 
     async def read_news(self, offset: int, ports: Ports) -> AgentNews:
         """Return its state now, and its output from an offset on."""
@@ -97,6 +106,12 @@ class HostedAgent:
             input_tokens=progress.latest_input_tokens,
             output_tokens=progress.cumulative_output_tokens,
         )
+
+    def end_orphaned(self, orphan_s: float) -> None:
+        """Kill it if its run has not asked for it for `orphan_s` seconds."""
+        is_orphaned = not self.followers and trio.current_time() - self.asked_s > orphan_s
+        if is_orphaned and self.handle is not None and not self.has_ended:
+            self.handle.kill(f"its run has not asked for it for {orphan_s:g} s")
 
     # --- its record ------------------------------------------------------------------------------------------------
 

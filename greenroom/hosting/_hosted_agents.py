@@ -25,6 +25,9 @@ from greenroom.tools import Tool
 
 MAX_RUNNING: Final = 100
 """Default number of agents that a host runs at a time."""
+ORPHAN_S: Final = 60.0
+_LOOK_S: Final = 5.0
+"""Seconds between two looks for agents without a run."""
 _RUNS: Final = "runs"
 _AGENTS: Final = "agents"
 _WORK: Final = "work"
@@ -44,6 +47,8 @@ class HostPlan:
     workspaces: Mapping[str, Path] = attrs.field(factory=dict)
     """Folders in which agents may work, by name."""
     max_running: int = attrs.field(default=MAX_RUNNING, validator=positive)
+    orphan_s: float = attrs.field(default=ORPHAN_S, validator=positive)
+    """Seconds after which an agent is stopped if its run does not ask for it any more."""
 
 
 @final
@@ -112,6 +117,13 @@ class HostedAgents:
             await agent.save(self._ports)
             self._agents[agent.run, agent.task] = agent
             await self._publish(agent)
+
+    async def end_orphans(self) -> None:
+        """Stop agents whose runs do not ask for them any more, until cancelled."""
+        while True:
+            await trio.sleep(_LOOK_S)
+            for agent in self._agents.values():
+                agent.end_orphaned(self._plan.orphan_s)
 
     # --- orders ----------------------------------------------------------------------------------------------------
 

@@ -92,10 +92,18 @@ async def host_actors(
         agents = HostedAgents(plan, ports, nursery, publish=publish, withdraw=withdraw)
         await agents.restore()
         published.publish(HOST_ACTOR, await runtime.spawn(HostActor, agents, name=HOST_ACTOR))
+        looking = trio.CancelScope()
+        nursery.start_soon(_look_for_orphans, agents, looking)
         try:
             yield agents
         finally:
+            looking.cancel()
             agents.close("the host stops")
+
+
+async def _look_for_orphans(agents: HostedAgents, scope: trio.CancelScope) -> None:
+    with scope:
+        await agents.end_orphans()
 
 
 _TEMPORARY: Final = ChildSpec(restart=Restart.TEMPORARY)

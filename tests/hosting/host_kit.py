@@ -9,7 +9,8 @@ from typing import Any
 
 import greenroom as gr
 from greenroom.actors import Ref
-from greenroom.hosting import HostPlan, host_actors
+from greenroom.hosting._hosted_agents import HostPlan
+from greenroom.hosting._open_host import host_actors
 from greenroom.models import ScriptedModel
 from greenroom.remote.hosts import AgentNews, FollowAgent, LaunchAgent, follower_name
 from greenroom.remote.links import PublishedActors
@@ -30,9 +31,7 @@ def plan_of(folder: Path, script: Iterable[Any] | Mapping[str, Iterable[Any]], *
     """Return the parts of a host whose agents say what a script says; those of all sessions share it."""
     tools: tuple[Tool, ...] = changes.pop("tools", ())
     wait_s = changes.pop("wait_s", 1.0)
-    return HostPlan(
-        folder=folder, make_model=lambda: ScriptedModel(script, wait_s=wait_s), tools=tools, **changes
-    )
+    return HostPlan(folder=folder, make_model=lambda: ScriptedModel(script, wait_s=wait_s), tools=tools, **changes)
 
 
 class Desk:

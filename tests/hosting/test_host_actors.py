@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import trio
 
 from greenroom.models import Call, Say
 from greenroom.remote.hosts import DescribeHost, LaunchAnswer, ReleaseAgent, StopAgent
@@ -103,3 +104,14 @@ async def test_a_host_that_starts_anew_knows_what_ended_and_what_is_lost(tmp_pat
         end, _ = await desk.follow_to_end("r00000002")
         assert (end.state, end.ended_by) == ("failed", "lost")
         assert await desk.ask(order("r00000002")) == LaunchAnswer()  # it is not run once more
+
+
+async def test_an_agent_whose_run_is_gone_is_stopped(tmp_path: Path) -> None:
+    async with opened_host(plan_of(tmp_path, ["never said"], wait_s=1000)) as desk:
+        await desk.ask(order())
+        for _ in range(10):  # as long as its run asks, it works
+            news = await desk.follow(version=(await desk.follow()).version)
+            assert news.state == "running"
+        await trio.sleep(70)
+        end, _ = await desk.follow_to_end()
+        assert (end.state, end.end_reason) == ("killed", "its run has not asked for it for 60 s")

@@ -1,13 +1,11 @@
-"""Agents on another process: the messages between a run and the host of its agents."""
+"""Agents on another process: the messages between a run and the host of its agents, and the agents of a run that work there."""
 
 from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from greenroom.remote.hosts._host_messages import (
         HOST_ACTOR,
-        MAX_FOLLOW_S,
         MAX_OUTPUT_PART,
-        MESSAGES,
         AgentNews,
         DescribeHost,
         FollowAgent,
@@ -19,15 +17,15 @@ if TYPE_CHECKING:
         follower_name,
         host_codec,
     )
+    from greenroom.remote.hosts._host_tokens import make_token_file, read_token_file
+    from greenroom.remote.hosts._remote_agents import RemoteAgents, RemoteOrder
 else:
     __getattr__, __dir__ = lazy_names(
         globals(),
         {
             "greenroom.remote.hosts._host_messages": (
                 "HOST_ACTOR",
-                "MAX_FOLLOW_S",
                 "MAX_OUTPUT_PART",
-                "MESSAGES",
                 "AgentNews",
                 "DescribeHost",
                 "FollowAgent",
@@ -39,14 +37,14 @@ else:
                 "follower_name",
                 "host_codec",
             ),
+            "greenroom.remote.hosts._host_tokens": ("make_token_file", "read_token_file"),
+            "greenroom.remote.hosts._remote_agents": ("RemoteAgents", "RemoteOrder"),
         },
     )
 
 __all__ = [
     "HOST_ACTOR",
-    "MAX_FOLLOW_S",
     "MAX_OUTPUT_PART",
-    "MESSAGES",
     "AgentNews",
     "DescribeHost",
     "FollowAgent",
@@ -54,7 +52,11 @@ __all__ = [
     "LaunchAgent",
     "LaunchAnswer",
     "ReleaseAgent",
+    "RemoteAgents",
+    "RemoteOrder",
     "StopAgent",
     "follower_name",
     "host_codec",
+    "make_token_file",
+    "read_token_file",
 ]

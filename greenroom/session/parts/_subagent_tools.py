@@ -22,6 +22,7 @@ from greenroom.agents.subagents import (
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._session_inbox import SessionInbox
+from greenroom.session.parts._session_remotes import SessionRemotes
 from greenroom.session.parts._session_schedules import SessionSchedules
 from greenroom.session.parts._session_teams import SessionTeams
 from greenroom.session.schedules._schedule_tools import ScheduleTools
@@ -41,6 +42,7 @@ class SubagentTools:
         pool: The sub-agents.
         post: Messages between agents.
         teams: The teams, which teammates join.
+        remotes: The agents on hosts.
         commit: Returns when everything recorded so far is durable; raises `JournalError` if it cannot be.
         wait_durable: The same for tools; raises `ToolError`.
     """
@@ -54,6 +56,7 @@ class SubagentTools:
         post: Post,
         teams: SessionTeams,
         *,
+        remotes: SessionRemotes,
         commit: Callable[[], Awaitable[None]],
         wait_durable: Callable[[], Awaitable[None]],
     ) -> None:
@@ -62,6 +65,7 @@ class SubagentTools:
         self._post = post
         self._teams = teams
         self.schedules = SessionSchedules(services, inbox)
+        self._remotes = remotes
         self._commit = commit
         self._wait_durable = wait_durable
 
@@ -88,6 +92,7 @@ class SubagentTools:
             pool=self._pool,
             teams=self._teams.describe,
             spawn_teammate=self._teams.join,
+            launch_remote=self._remotes.launch if self._remotes.agents.hosts else None,
             wait_durable=self._wait_durable,
             definitions=self._composition.definitions.current,
         )
