@@ -4,17 +4,14 @@ from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from greenroom.hosting._host_process import run_host
-    from greenroom.hosting._hosted_agents import MAX_RUNNING
 else:
     __getattr__, __dir__ = lazy_names(
         globals(),
         {
             "greenroom.hosting._host_process": ("run_host",),
-            "greenroom.hosting._hosted_agents": ("MAX_RUNNING",),
         },
     )
 
 __all__ = [
-    "MAX_RUNNING",
     "run_host",
 ]

@@ -17,6 +17,8 @@ from greenroom.session import TaskHandle
 from greenroom.tasks import LOST, Progress, TaskState
 
 _ENDED: Final = frozenset((TaskState.COMPLETED, TaskState.FAILED, TaskState.KILLED))
+_RECALLED: Final = -1
+"""Version of an agent of an earlier process: a number that nobody who followed it there has."""
 _NEW_PROCESS: Final = "the process of its host has ended"
 
 
@@ -149,11 +151,13 @@ def recall(record: Path, content: bytes) -> HostedAgent:
     known: Any = json.loads(content)
     try:
         run, task, output, end = known["run"], known["task"], known["output"], known["end"]
-        lost = {"version": 1, "state": TaskState.FAILED.value, "ended_by": LOST, "end_reason": _NEW_PROCESS}
+        lost = {"version": _RECALLED, "state": TaskState.FAILED.value, "ended_by": LOST, "end_reason": _NEW_PROCESS}
         news = AgentNews(**(lost if end is None else end), offset=0, output=b"", size=0)
     except (TypeError, KeyError) as error:
         raise ValueError(f"not the record of an agent: {error}") from None
-    return HostedAgent(run=run, task=task, record=record, output=Path(output) if output else None, end=news)
+    return HostedAgent(
+        run=run, task=task, record=record, output=Path(output) if output else None, end=news, version=_RECALLED
+    )
 
 
 def _read_part(path: Path, offset: int) -> bytes:

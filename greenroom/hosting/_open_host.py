@@ -9,21 +9,63 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from greenroom.actors import Ref
+from greenroom.actors import Behavior, Context, Ref
 from greenroom.core.ports import Ports
-from greenroom.hosting._host_actor import FollowedAgent, HostActor
 from greenroom.hosting._hosted_agent import HostedAgent
 from greenroom.hosting._hosted_agents import HostedAgents, HostPlan
 from greenroom.remote import LinkPeer, open_node
-from greenroom.remote.hosts import HOST_ACTOR, follower_name, host_codec
+from greenroom.remote.hosts import (
+    HOST_ACTOR,
+    DescribeHost,
+    FollowAgent,
+    LaunchAgent,
+    ReleaseAgent,
+    StopAgent,
+    follower_name,
+    host_codec,
+)
 from greenroom.remote.links import LinkPace, PublishedActors
 from greenroom.serving import Incident, Tcp, UnixSocket
 from greenroom.supervisor import ChildSpec, Restart, Runtime, open_runtime
 
 
 @final
+class HostActor(Behavior[Any]):
+    """Takes the orders of runs, one after the other."""
+
+    def __init__(self, agents: HostedAgents) -> None:
+        self._agents = agents
+
+    async def on_message(self, message: Any, ctx: Context[Any]) -> None:
+        """Carry out an order, and answer it."""
+        match message:
+            case LaunchAgent():
+                ctx.reply(await self._agents.launch(message))
+            case StopAgent():
+                ctx.reply(self._agents.stop(message))
+            case ReleaseAgent():
+                ctx.reply(await self._agents.release(message))
+            case DescribeHost():
+                ctx.reply(self._agents.describe())
+
+
+@final
+class FollowedAgent(Behavior[Any]):
+    """Answers those who follow one agent, when there is news of it."""
+
+    def __init__(self, agent: HostedAgent, ports: Ports) -> None:
+        self._agent = agent
+        self._ports = ports
+
+    async def on_message(self, message: Any, ctx: Context[Any]) -> None:
+        """Wait for news, and answer."""
+        if isinstance(message, FollowAgent):
+            ctx.reply(await self._agent.wait_news(message, self._ports))
+
+
+@final
 @attrs.frozen(kw_only=True)
-class Host:
+class OpenHost:
     """An open host."""
 
     addresses: tuple[str, ...]
@@ -41,7 +83,7 @@ async def open_host(
     ports: Ports | None = None,
     pace: LinkPace | None = None,
     report: Callable[[Incident], None] | None = None,
-) -> AsyncIterator[Host]:
+) -> AsyncIterator[OpenHost]:
     """Open a host until the block is left; then its agents are stopped, and their runs are told so.
 
     Args:
@@ -70,7 +112,7 @@ async def open_host(
         ) as node,
         host_actors(plan, runtime, node.published, ports) as agents,
     ):
-        yield Host(addresses=node.addresses, agents=agents)
+        yield OpenHost(addresses=node.addresses, agents=agents)
 
 
 @asynccontextmanager

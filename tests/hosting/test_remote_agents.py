@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from greenroom.agents.subagents import AGENT_TOOLS
-from greenroom.hosting._open_host import Host, open_host
+from greenroom.hosting._open_host import OpenHost, open_host
 from greenroom.models import Call, ModelRequest, ScriptedModel
 from greenroom.serving import UnixSocket
 from greenroom.session import Session, open_session
@@ -21,7 +21,7 @@ FAR = {"far": {"description": "Works elsewhere.", "prompt": "You work."}}
 
 
 @asynccontextmanager
-async def hosted(folder: Path, script: Any, **changes: Any) -> AsyncIterator[Host]:
+async def hosted(folder: Path, script: Any, **changes: Any) -> AsyncIterator[OpenHost]:
     plan = plan_of(folder / "host", script, **{"wait_s": 0.0, **changes})
     async with open_host(plan, name="far", token=TOKEN, listen=[UnixSocket(folder / "far")]) as host:
         yield host
@@ -55,15 +55,13 @@ async def test_an_agent_works_on_a_host_and_its_end_is_one_notice(short: Path) -
         said.append(texts(request))
         return "so it is"
 
-    async with (
-        hosted(short, ["I found it."]),
-        launching(short, [REMOTE, "launched", read]) as session,
-    ):
-        answer = await session.run("Go!")
-        assert answer.text == "launched"
-        await session.wait_quiet()
-        [task] = session.tasks.all()
-        assert (task.kind, task.state.value, task.id[0]) == ("remote_agent", "completed", "r")
+    async with hosted(short, ["I found it."]):
+        async with launching(short, [REMOTE, "launched", read]) as session:
+            answer = await session.run("Go!")
+            assert answer.text == "launched"
+            await session.wait_quiet()
+            [task] = session.tasks.all()
+            assert (task.kind, task.state.value, task.id[0]) == ("remote_agent", "completed", "r")
     assert not any((short / "host" / "agents").glob("*/*.json"))  # the host was told that the end is on record
     [journal] = (short / "host" / "runs").glob("*/tasks/*.output")
     assert (short / "runs" / session.id / "tasks" / f"{task.id}.output").read_bytes() == journal.read_bytes() != b""

@@ -21,7 +21,6 @@ from greenroom.session.parts._ground import FolderArchive, SessionGround
 from greenroom.session.parts._host_agents import start_again, tell_first
 from greenroom.session.parts._known_agents import KnownAgents
 from greenroom.session.parts._session_inbox import SessionInbox
-from greenroom.session.parts._session_remotes import SessionRemotes
 from greenroom.session.parts._session_status import AgentStatus, status_of_agent
 from greenroom.session.parts._session_teams import SessionTeams
 from greenroom.session.parts._subagent_tools import SubagentTools
@@ -102,13 +101,11 @@ class SessionAgents:
             run_folder=folder,
             resume_prompt=services.plan.resume_prompt,
         )
-        self.remotes = SessionRemotes(services)
         parts = (services, self.inbox, self.composition, self.pool, self.post, self.teams)
-        self._tools = SubagentTools(
-            *parts, remotes=self.remotes, commit=journal.commit, wait_durable=self._wait_durable
-        )
+        self._tools = SubagentTools(*parts, commit=journal.commit, wait_durable=self._wait_durable)
         self._tools.bind()
         self.schedules = self._tools.schedules
+        self.close_remotes = self._tools.close_remotes
 
     def __len__(self) -> int:
         return len(self.known)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import trio
 
 from greenroom.agents.definitions import facts_of
 from greenroom.agents.delegation import AgentCall, RemoteLaunched, RemoteRoute
-from greenroom.remote import Link, LinkNode, LinkPeer, open_node
-from greenroom.remote.hosts import RemoteAgents, RemoteOrder, host_codec, read_token_file
 from greenroom.session.assembly._session_services import Services
 from greenroom.tools import ToolContext
+
+if TYPE_CHECKING:  # nothing of links is loaded unless a host is configured
+    from greenroom.remote import Link, LinkNode, LinkPeer
 
 
 @final
@@ -24,6 +25,8 @@ class SessionRemotes:
     """
 
     def __init__(self, services: Services) -> None:
+        from greenroom.remote.hosts import RemoteAgents
+
         self._services = services
         self._settings = services.plan.settings.scalars.remote
         self._opening = trio.Lock()
@@ -32,7 +35,7 @@ class SessionRemotes:
         journal, folder = services.journal, services.run_folder
         self.agents = RemoteAgents(
             run=folder.name,
-            hosts=() if services.effects.is_rerun else tuple(self._settings.hosts),
+            hosts=tuple(self._settings.hosts),
             connect=self._connect,
             tasks=services.tasks,
             nursery=services.nursery,
@@ -49,6 +52,8 @@ class SessionRemotes:
         Raises:
             ToolError: No host can be reached, or the host refuses.
         """
+        from greenroom.remote.hosts import RemoteOrder
+
         order = RemoteOrder(
             definition=facts_of(way.definition),
             description=call.description,
@@ -81,6 +86,9 @@ class SessionRemotes:
     async def _run_node(
         self, peers: dict[str, LinkPeer], task_status: trio.TaskStatus[LinkNode] = trio.TASK_STATUS_IGNORED
     ) -> None:
+        from greenroom.remote import open_node
+        from greenroom.remote.hosts import host_codec
+
         # Each run is a node of its own: two of one name would end each other's links.
         services = self._services
         async with open_node(services.runtime, name=services.run_folder.name, codec=host_codec(), peers=peers) as node:
@@ -88,7 +96,16 @@ class SessionRemotes:
             await self._closing.wait()
 
     def _read_peers(self) -> dict[str, LinkPeer]:
+        from greenroom.remote import LinkPeer
+        from greenroom.remote.hosts import read_token_file
+
         return {
             name: LinkPeer(token=read_token_file(Path(host.token_file).expanduser()), address=host.address)
             for name, host in self._settings.hosts.items()
         }
+
+
+def open_remotes(services: Services) -> SessionRemotes | None:
+    """Return what starts agents on hosts; None if no host is configured, or the session is done again from a record."""
+    is_any = services.plan.settings.scalars.remote.hosts and not services.effects.is_rerun
+    return SessionRemotes(services) if is_any else None

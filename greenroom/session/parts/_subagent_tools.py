@@ -22,7 +22,7 @@ from greenroom.agents.subagents import (
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._session_inbox import SessionInbox
-from greenroom.session.parts._session_remotes import SessionRemotes
+from greenroom.session.parts._session_remotes import open_remotes
 from greenroom.session.parts._session_schedules import SessionSchedules
 from greenroom.session.parts._session_teams import SessionTeams
 from greenroom.session.schedules._schedule_tools import ScheduleTools
@@ -42,7 +42,6 @@ class SubagentTools:
         pool: The sub-agents.
         post: Messages between agents.
         teams: The teams, which teammates join.
-        remotes: The agents on hosts.
         commit: Returns when everything recorded so far is durable; raises `JournalError` if it cannot be.
         wait_durable: The same for tools; raises `ToolError`.
     """
@@ -56,7 +55,6 @@ class SubagentTools:
         post: Post,
         teams: SessionTeams,
         *,
-        remotes: SessionRemotes,
         commit: Callable[[], Awaitable[None]],
         wait_durable: Callable[[], Awaitable[None]],
     ) -> None:
@@ -65,7 +63,7 @@ class SubagentTools:
         self._post = post
         self._teams = teams
         self.schedules = SessionSchedules(services, inbox)
-        self._remotes = remotes
+        self._remotes = open_remotes(services)
         self._commit = commit
         self._wait_durable = wait_durable
 
@@ -83,6 +81,11 @@ class SubagentTools:
             }
         )
 
+    async def close_remotes(self) -> None:
+        """Stop the agents on hosts; bounded and shielded."""
+        if self._remotes is not None:
+            await self._remotes.close()
+
     def relist(self) -> None:
         """Show models the definitions of this moment, from their next request on."""
         self._composition.toolbox.exchange(AGENT_TOOL, self._agent_tool(), self._composition.rules.homes)
@@ -92,7 +95,7 @@ class SubagentTools:
             pool=self._pool,
             teams=self._teams.describe,
             spawn_teammate=self._teams.join,
-            launch_remote=self._remotes.launch if self._remotes.agents.hosts else None,
+            launch_remote=None if self._remotes is None else self._remotes.launch,
             wait_durable=self._wait_durable,
             definitions=self._composition.definitions.current,
         )

@@ -23,12 +23,12 @@ import trio
 from greenroom.agents.subagents import SESSION, LetterAnswer, PeerState, PeerStatus
 from greenroom.core import JournalError, PeerError, UsageError, is_session_id
 from greenroom.core.ports import Ports
-from greenroom.core.validation import checked
 from greenroom.inbox import BoxFull, LetterPolicy, Origin, StoredItem, peer
 from greenroom.permissions import BRIDGE, SOCKET
 from greenroom.remote import Letter, LetterRefusal, LetterRefused, check_listening, open_letterbox, send_letter
 from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._stored_inbox import MAIN_BOX
+from greenroom.session.peers._peer_settings import PeerSettings
 from greenroom.store import INBOX, SqliteInboxStore, new_uuid, open_inbox_store
 from greenroom.trace import is_held
 
@@ -49,19 +49,6 @@ _PROBLEMS: Final[Mapping[LetterRefusal, SessionMessageProblem]] = {
     "timed_out": "unknown",
     "broken": "unknown",
 }
-
-
-@final
-@attrs.frozen(kw_only=True, field_transformer=checked)
-class PeerSettings:
-    """Letters from other sessions."""
-
-    inbound: Literal["accept", "hold", "refuse"] = "refuse"
-    """Whether the main agent reads them, a person has to release each, or none is taken."""
-    socket: str = ""
-    """The path of a Unix socket on which letters are taken too; empty for none."""
-    sockets: tuple[str, ...] = ()
-    """Paths of sockets of other sessions, such as those of other projects, that `ListAgents` shows."""
 
 
 @final

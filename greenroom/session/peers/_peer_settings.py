@@ -1,12 +1,25 @@
-"""Settings of hosts, on which agents of a session may work."""
+"""Settings of what a session knows beyond itself: other sessions, and hosts on which its agents may work."""
 
 from __future__ import annotations
 
-from typing import final
+from typing import Literal, final
 
 import attrs
 
 from greenroom.core.validation import checked, positive
+
+
+@final
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class PeerSettings:
+    """Letters from other sessions."""
+
+    inbound: Literal["accept", "hold", "refuse"] = "refuse"
+    """Whether the main agent reads them, a person has to release each, or none is taken."""
+    socket: str = ""
+    """The path of a Unix socket on which letters are taken too; empty for none."""
+    sockets: tuple[str, ...] = ()
+    """Paths of sockets of other sessions, such as those of other projects, that `ListAgents` shows."""
 
 
 @final
