@@ -25,6 +25,7 @@ async def look(at: str) -> str:
     return f"{at} is blue"
 
 
+@pytest.mark.promise("R5-a")
 async def test_an_agent_is_followed_from_its_start_to_its_end(tmp_path: Path) -> None:
     script = [[Say("I look."), Call("look", {"at": "the sky"})], "It is blue."]
     async with opened_host(plan_of(tmp_path, script, tools=(look,))) as desk:
@@ -33,6 +34,8 @@ async def test_an_agent_is_followed_from_its_start_to_its_end(tmp_path: Path) ->
         assert (first.state, first.output) == ("running", b"")
         end, output = await desk.follow_to_end()
         assert (end.state, end.result, end.tool_uses, end.duration_ms) == ("completed", "It is blue.", 1, 2000)
+        [file] = (tmp_path / "runs").glob("*/tasks/*.output")
+        assert output == file.read_bytes()
         text = output.decode()
         assert text.index("I look.") < text.index("It is blue.")
         assert await desk.follow(offset=5, version=end.version) == await desk.follow(offset=5, version=end.version)
@@ -40,6 +43,7 @@ async def test_an_agent_is_followed_from_its_start_to_its_end(tmp_path: Path) ->
         assert (nothing_new.output, nothing_new.state) == (b"", "completed")
 
 
+@pytest.mark.promise("R5-c")
 async def test_the_same_order_again_starts_nothing(tmp_path: Path) -> None:
     async with opened_host(plan_of(tmp_path, ["once"])) as desk:
         assert [await desk.ask(order()) for _ in range(3)] == [LaunchAnswer()] * 3
@@ -90,6 +94,7 @@ async def test_an_order_that_cannot_be_carried_out_says_why(tmp_path: Path) -> N
     assert not list((tmp_path / "agents" / RUN).glob("r00000002*"))
 
 
+@pytest.mark.promise("R5-b")
 async def test_a_host_that_starts_anew_knows_what_ended_and_what_is_lost(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, ["said"])
     async with opened_host(plan) as desk:

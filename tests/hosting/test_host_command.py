@@ -45,7 +45,7 @@ def output(folder: Path, session: Session, task: str) -> str:
     return (folder / "runs" / session.id / "tasks" / f"{task}.output").read_text()
 
 
-@pytest.mark.promise("R5-a", "R5-b")
+@pytest.mark.promise("R5-b")
 async def test_a_host_is_killed_and_started_anew(short: Path) -> None:
     said: list[str] = []
 

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.hosting._open_host import OpenHost, open_host
 from greenroom.models import Call, ModelRequest, ScriptedModel
@@ -48,6 +50,7 @@ def texts(request: ModelRequest) -> str:
     return str(request.messages)
 
 
+@pytest.mark.promise("R5-a")
 async def test_an_agent_works_on_a_host_and_its_end_is_one_notice(short: Path) -> None:
     said: list[str] = []
 
