@@ -11,7 +11,7 @@ def host_command(
     name: str = "host",
     folder: Path | None = None,
     token_file: Path | None = None,
-    workspace: tuple[str, ...] = (),
+    workspace: list[str] | None = None,
     max_agents: int = 100,
     model: str | None = None,
 ) -> int:
@@ -45,7 +45,7 @@ def host_command(
         name=name,
         folder=folder or Path.home() / ".greenroom" / "host",
         token_file=token_file,
-        workspaces=workspace,
+        workspaces=workspace or [],
         max_agents=max_agents,
         model=model_for(model, managed=managed_model(Path.cwd())),
     )
