@@ -42,7 +42,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-run chaos-store chaos-swarm lock clean python setup setup-dev soak-visibility
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels test-redis mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-redis chaos-run chaos-store chaos-swarm lock clean python setup setup-dev soak-visibility
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -127,6 +127,11 @@ test-channels: setup-dev ## install ngircd and Synapse, then run the tests of ch
 	@$(SYNAPSE)/bin/python -c 'import synapse' 2>/dev/null || $(SYNAPSE)/bin/python -m pip install --quiet 'matrix-synapse>=1.163,<2'
 	@CHANNEL_SERVERS=demanded SYNAPSE_PYTHON=$(CURDIR)/$(SYNAPSE)/bin/python $(BIN)/python -m pytest -q tests/gateway/channels --durations 5 $(ARGS)
 
+# A redis server from the system's packages. Without it these tests are skipped; `make test` has none of those that kill it.
+test-redis: setup-dev ## install redis-server, then run the tests of boxes on it, with kills (1 min)
+	@command -v redis-server >/dev/null || apt-get install -y --no-install-recommends redis-server || { echo 'test-redis needs redis-server: run `sudo apt-get install redis-server`'; exit 1; }
+	@REDIS_SERVER=demanded $(BIN)/python -m pytest -q tests/remote/redis tests/docs/test_redis.py --durations 5 $(ARGS)
+
 # Chromium from the system's packages. Without it these tests are skipped, and with it `make test` runs some of them.
 CHROMIUM := command -v chromium || command -v chromium-browser || command -v google-chrome
 test-browser: setup-dev ## install chromium, then run the tests of pages in it (1 min)
@@ -184,6 +189,9 @@ chaos-store: N = 100
 chaos-store: setup-dev ## kill writers and the taker of a store, and account for each item (N=100)
 	@$(BIN)/python -m tools.chaos.store $(N) $(ARGS)
 
+chaos-redis: setup-dev ## kill and stop processes that share a box on a redis server, and the server, and account for each item (N=20)
+	@$(BIN)/python -m tools.chaos.redis_boxes $(N) $(ARGS)
+
 chaos-swarm: setup-dev ## kill and stop swarms at random events, resume them, and compare their reports (N=20)
 	@$(BIN)/python -m tools.chaos.swarm $(N) $(ARGS)
 
@@ -201,9 +209,9 @@ docs: setup-dev ## write the pages and tables of docs/ that are made from the co
 	@$(BIN)/python -m tests.docs
 
 lock: ## resolve the dependencies anew and write both locks (needs uv)
-	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --group build --universal --no-strip-extras --generate-hashes \
+	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --extra redis --group build --universal --no-strip-extras --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock
-	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --group dev --constraint requirements.lock --universal --no-strip-extras --generate-hashes \
+	uv pip compile --quiet --upgrade pyproject.toml --extra mcp --extra redis --group dev --constraint requirements.lock --universal --no-strip-extras --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements-dev.lock
 
 clean: ## remove .venv, caches and build results (run folders stay)

@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
 # No profile has a deadline: time is a port, and a busy machine is not a bug.
 settings.register_profile("dev", deadline=None, max_examples=60, derandomize=True, print_blob=True, database=None)
-settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True, database=None)
 # For a second look at properties that hold with the full number of examples elsewhere in the same run.
-settings.register_profile("brief", settings.get_profile("ci"), max_examples=10)
+settings.register_profile("brief", settings.get_profile("dev"), max_examples=10)
 settings.register_profile("soak", deadline=None, max_examples=5_000, print_blob=True)
 # Whoever runs the tests for the first time must not see a chance failure: new examples and new schedules belong to the soak,
 # or to those who ask for them with `--hypothesis-profile soak` and `--schedules N`, which are read later and win.
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.load_profile("dev")
 
 
 MANAGED_VARIABLE: Final = "GREENROOM_MANAGED"

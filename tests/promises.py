@@ -194,6 +194,19 @@ PROMISES: Final = {
     "R13-b": Promise(
         "A token never crosses; its proof is good for one role, connection, link and pair of nodes.", "delivery"
     ),
+    "R13-c": Promise(
+        "A peer does only what it is permitted; what it tries beyond that is refused, told and recorded.", "delivery"
+    ),
+    "R9-a": Promise(
+        "Of processes that share a box on a redis server, killed as the server is, no acknowledged item is lost and none is taken twice.",
+        "delivery",
+    ),
+    "R9-b": Promise(
+        "A box on a redis server has one taker at a time; what an earlier one acknowledges later is refused.",
+        "delivery",
+    ),
+    "R9-c": Promise("No text about a redis server holds its password.", "delivery"),
+    "R9-d": Promise("What a redis server can lose is said when it is opened.", "delivery"),
     "RM-01": Promise("A message is reported as delivered only once it is in the store of its receiver.", "delivery"),
     "RM-02": Promise("A message never comes back to its sender as somebody else's.", "delivery"),
     "I-57": Promise("Every store of boxes keeps the rules of the conformance kit.", "delivery"),
@@ -782,6 +795,13 @@ NOT_IN_A_JOURNAL: Final = {
     "R5-c": Unseen(_FRAMES, ("hosting/test_host_actors.py",)),
     "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
+    "R13-c": Unseen(_FRAMES, ("remote/links/test_permits.py",)),
+    "R9-a": Unseen(
+        "a store is not an actor, and its processes keep no journal", ("remote/redis/test_struck_takers.py",)
+    ),
+    "R9-b": Unseen("a store is not an actor, and its processes keep no journal", ("remote/redis/test_box_leases.py",)),
+    "R9-c": Unseen("what is refused is not on record", ("remote/redis/test_redis_address.py",)),
+    "R9-d": Unseen("it is decided before anything is recorded", ("remote/redis/test_redis_address.py",)),
     "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
     "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),
     "RM-04": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),

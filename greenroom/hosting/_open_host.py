@@ -13,7 +13,7 @@ from greenroom.actors import Behavior, Context, Ref
 from greenroom.core.ports import Ports
 from greenroom.hosting._hosted_agent import HostedAgent
 from greenroom.hosting._hosted_agents import HostedAgents, HostPlan
-from greenroom.remote import LinkPeer, open_node
+from greenroom.remote import LinkPeer, LinkPermit, open_node
 from greenroom.remote.hosts import (
     HOST_ACTOR,
     DescribeHost,
@@ -105,7 +105,7 @@ async def open_host(
             runtime,
             name=name,
             codec=host_codec(),
-            guests=LinkPeer(token=token),
+            guests=LinkPeer(token=token, permit=LinkPermit(may=("ask",))),
             listen=listen,
             pace=pace,
             report=report,

@@ -3,7 +3,9 @@
 from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
+    from greenroom.store._box_news import BoxNews
     from greenroom.store._inbox_file import INBOX, stored_ids
+    from greenroom.store._inbox_rows import item_of, row_of
     from greenroom.store._memory_inbox import MemoryInboxStore
     from greenroom.store._retention import (
         CLEANUP_PERIOD_DAYS,
@@ -20,7 +22,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         globals(),
         {
+            "greenroom.store._box_news": ("BoxNews",),
             "greenroom.store._inbox_file": ("INBOX", "stored_ids"),
+            "greenroom.store._inbox_rows": ("item_of", "row_of"),
             "greenroom.store._memory_inbox": ("MemoryInboxStore",),
             "greenroom.store._retention": (
                 "CLEANUP_PERIOD_DAYS",
@@ -40,6 +44,7 @@ __all__ = [
     "CLEANUP_PERIOD_DAYS",
     "INBOX",
     "RESUMED_BYTES",
+    "BoxNews",
     "Line",
     "MemoryInboxStore",
     "RetentionSettings",
@@ -51,10 +56,12 @@ __all__ = [
     "TranscriptHeader",
     "decide_retention",
     "encode_line",
+    "item_of",
     "new_uuid",
     "open_inbox_store",
     "read_conversation",
     "read_transcript",
+    "row_of",
     "store_items",
     "stored_ids",
 ]

@@ -56,6 +56,37 @@ class _Shape:
 
 
 @final
+class _PlainLines:
+    """Lines of one event class whose values are those of the event, without conversion: nearly all of them, in a fraction of the time.
+
+    Args:
+        blanks: The value of each field that its line may leave out.
+        types: The types that each field takes as they are, in the order of the fields.
+    """
+
+    def __init__(self, blanks: Mapping[str, Any], types: Mapping[str, AbstractSet[type]]) -> None:
+        self._blanks = {name: blanks.get(name, NEVER) for name in types}
+        self._types = tuple(types.values())
+        self._known: set[tuple[type, ...]] = set()
+        """Types of all fields that were found to fit, together."""
+
+    def values_of(self, line: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the values of an event's fields; None if a value is missing, has to be converted, or belongs to no field."""
+        values = {**self._blanks, **line}
+        del values["seq"], values["t"], values["ev"]
+        types = tuple(map(type, values.values()))
+        return values if types in self._known or self._fits(types) else None
+
+    def _fits(self, types: tuple[type, ...]) -> bool:
+        does_fit = len(types) == len(self._types) and all(
+            each in allowed for each, allowed in zip(types, self._types, strict=True)
+        )
+        if does_fit:
+            self._known.add(types)
+        return does_fit
+
+
+@final
 @attrs.frozen(kw_only=True)
 class Header:
     """The first line of a journal."""
@@ -110,6 +141,7 @@ class Codec:
         self._shapes: dict[type[Event], _Shape] = {}
         self._classes: dict[str, type[Event]] = {}
         self._blanks: dict[str, dict[str, Any]] = {}
+        self._plain_of: dict[str, _PlainLines] = {}
         for event_class in events:
             if self._classes.setdefault(event_class.kind, event_class) is not event_class:
                 raise InternalError(
@@ -172,9 +204,10 @@ class Codec:
 
     def _shape_of(self, event_class: type[Event]) -> _Shape:
         key: Any = event_class  # mypy would complain about the hash of attrs objects, which is removed
-        shape, blanks = _read_shape(key)
+        shape, blanks, plain = _read_shape(key)
         self._shapes[event_class] = shape
         self._blanks[event_class.kind] = blanks
+        self._plain_of[event_class.kind] = plain
         return shape
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -193,6 +226,9 @@ class Codec:
         event_class = self._classes.get(kind)
         if event_class is None:
             return Entry(seq, float(t), kind, _unknown(kind, line))
+        values = self._plain_of[kind].values_of(line)
+        if values is not None:
+            return Entry(seq, float(t), kind, event_class(**values))
         try:
             event = _converter().structure({**self._blanks[kind], **line}, event_class)
         except Exception as error:  # noqa: BLE001 - whatever a converter raises, the line is at fault
@@ -201,9 +237,9 @@ class Codec:
 
 
 @lru_cache(maxsize=1024)
-def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any]]:
-    """Return the layout of a class and its restored values; cached, because it is most of the cost of opening a
-    journal.
+def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any], _PlainLines]:
+    """Return the layout of a class, its restored values, and its plain lines; cached, because it is most of the cost of
+    opening a journal.
 
     Raises:
         InternalError: A field uses a reserved name.
@@ -225,7 +261,18 @@ def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any]]:
         for name, empty in empties.items()
         if empty is not NEVER and fields[name].default is attrs.NOTHING
     }
-    return shape, blanks
+    defaults = {name: 0 if hints[name] is int else "" for name in _BASE}
+    omitted = {name: empty for name, empty in empties.items() if empty is not NEVER}
+    return shape, blanks, _PlainLines({**defaults, **omitted}, {name: _plain_types(hints[name]) for name in names})
+
+
+def _plain_types(hint: Any) -> AbstractSet[type]:
+    """Return the types whose values a field has as JSON has them; a tuple is there only where its line leaves it out."""
+    parts = get_args(hint) if get_origin(hint) in {Union, types.UnionType} else (hint,)
+    if any(part not in _PLAIN and part is not type(None) for part in parts):
+        # Of another type, only a value that is left out.
+        return frozenset({tuple}) if get_origin(hint) is tuple else frozenset({type(None)} & set(parts))
+    return frozenset(parts)
 
 
 def upcast(line: dict[str, Any], version: int) -> dict[str, Any]:
@@ -243,6 +290,7 @@ def _unknown(kind: str, line: Mapping[str, Any]) -> UnknownEvent:
     return UnknownEvent(actor=actor, inc=inc, parent=parent, name=kind, fields=rest)
 
 
+_PLAIN: Final = frozenset({str, int, float, bool})
 _EMPTY_OF: Final[Mapping[type, Any]] = {str: "", int: 0, float: 0.0, bool: False, tuple: ()}
 
 

@@ -2,7 +2,7 @@
 
     columns = Columns(EVENTS)
     for change in changes(entries, FOLDS):
-        columns.take(change)
+        columns.take(change.entry, change.subjects)
     head, body = columns.pack({})             # a JSON head, and the bytes that it describes
 
 Rule 1: rows are appended and never changed, so that what is known of the first events is usable while the rest is read, and a reader
@@ -18,16 +18,17 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from greenroom.actors import State
 from greenroom.core import Event, field_names
 from greenroom.trace._checks_machines import Machine, machine_of
+from greenroom.trace._column_tables import ColumnTable, KeptPatches
 from greenroom.trace._entries import Entry, UnknownEvent, plain
 from greenroom.trace._numbering import Numbering
 from greenroom.trace._spans import OPEN, STEPS, OpenSpans
 from greenroom.trace._world import BEGINS, Fold, SubjectChange, World
-from greenroom.trace._world_changes import WorldChange, patch_of, subject_key
+from greenroom.trace._world_changes import patch_of, subject_key
 from greenroom.views import ActorView, MailboxView
 
 VERSION: Final = 1
@@ -79,11 +80,8 @@ REQUESTS: Final = ("stop", "kill")
 """The bits above them: what was requested of an incarnation."""
 SHOWN_WHOLE: Final = frozenset({"actors", "mailboxes", "agents", "names"})
 """Sections that are tables and cards; the others are patches."""
-_CODES: Final = {"u1": "B", "u2": "H", "u4": "I", "f8": "d"}
-_LIMITS: Final = {"u1": 0xFF, "u2": 0xFFFF, "u4": 0xFFFF_FFFF}
-_ALIGNED_BYTES: Final = 8
 _BUNCH: Final = 512
-"""Rows that go into the columns at once."""
+"""Events whose rows go into the columns at once."""
 _CARD: Final = ("path", "behavior", "descent", "journal")
 _AGENT_CARD: Final = ("definition", "model")
 _NAMES_OF: Final = ("tool", "purpose", "model", "behavior")
@@ -91,6 +89,17 @@ _NAMES_OF: Final = ("tool", "purpose", "model", "behavior")
 
 Rows: TypeAlias = Mapping[str, int]
 """Rows of each table and list that a reader has."""
+
+
+class _Kind(NamedTuple):
+    """The part of a kind of events in the tables."""
+
+    number: int
+    failing: str
+    """Field that says whether something failed; empty if there is none."""
+    what: str
+    step: str
+    """One of `STEPS` if such events create, begin or end a `what`; else empty."""
 
 
 @final
@@ -111,22 +120,24 @@ class Columns:
     def __init__(self, classes: Iterable[type[Event]]) -> None:
         self._classes = tuple(classes)
         self._fail_of = {each.kind: _failing_field(each) for each in self._classes}
-        self._tables = {name: _Table(columns) for name, columns in TABLES.items()}
+        self._kind_of: dict[str, _Kind] = {}
+        self._count = 0
+        self._tables = {name: ColumnTable(columns) for name, columns in TABLES.items()}
+        self._take_of = {"actors": self._take_actor, "mailboxes": self._take_mailbox, "agents": self._take_agent}
+        """Functions for the sections that are tables."""
         self._kinds, self._actors, self._labels = Numbering(), Numbering(), Numbering()
         self._spans = OpenSpans(self._classes)
         self._open: dict[int, int] = {}
         """Number of the begin of each open slice to its row."""
         self._lives: dict[Machine, int] = {}
         """Row of each living incarnation."""
-        self._step_of: dict[str, tuple[str, str]] = {}
-        """Parts of the kinds of events that begin or end something."""
         self._flags: dict[tuple[Any, ...], int] = {}
         """Flags by the fields that they come from."""
         self._has_session = False
         self._begins = array("I")
         """Positions at which another process resumed the run."""
         self.cards: list[tuple[int, dict[str, Any]]] = []
-        self.patches: list[tuple[int, tuple[Any, ...]]] = []
+        self.patches = KeptPatches()
         self._actors[""], self._labels[""]
 
     def __repr__(self) -> str:
@@ -134,7 +145,7 @@ class Columns:
 
     def __len__(self) -> int:
         """Return the number of events taken."""
-        return len(self._tables["events"])
+        return self._count
 
     @property
     def kinds(self) -> Sequence[str]:
@@ -146,23 +157,40 @@ class Columns:
         """Ids of actors, by number."""
         return tuple(self._actors)
 
-    def take(self, change: WorldChange) -> None:
-        """Append what an event has changed."""
-        entry, position = change.entry, len(self)
-        if entry.kind in BEGINS:
+    def take(self, entry: Entry, subjects: Sequence[SubjectChange]) -> None:
+        """Append what an event has changed.
+
+        Args:
+            entry: The event.
+            subjects: The changes.
+        """
+        kind, position, event = entry.kind, self._count, entry.event
+        if kind in BEGINS:
             if self._has_session:
                 self._end_process(position - 1)
                 self._begins.append(position)
             self._has_session = True
-        event = entry.event
-        field = self._fail_of.get(entry.kind, "state")
-        is_failed = bool(field) and entry.get(field) == "failed"
-        self._tables["events"].append(
-            entry.t, entry.seq, event.parent, self._actors[event.actor], self._kinds[entry.kind], is_failed
-        )
-        for subject in change.subjects:
-            self._take_subject(position, subject)
-        self._take_slice(position, entry)
+        found = self._kind_of.get(kind) or self._read_kind(kind)
+        actor, tables = self._actors[event.actor], self._tables
+        if not found.failing:
+            is_failed = False
+        elif isinstance(event, UnknownEvent):
+            is_failed = entry.get(found.failing) == "failed"
+        else:
+            is_failed = getattr(event, found.failing) == "failed"
+        tables["events"].rows.append((entry.t, entry.seq, event.parent, actor, found.number, is_failed))
+        for change in subjects:
+            take = self._take_of.get(change.section)
+            if take is not None:
+                take(position, change)
+            elif change.section not in SHOWN_WHOLE:
+                self.patches.append(position, patch_of(change))
+        if found.step:
+            self._take_slice(position, entry, found, actor)
+        self._count = position + 1
+        if not self._count % _BUNCH:
+            for table in tables.values():
+                table.fill()
 
     def pack(self, has: Rows, *, max_rows: int = sys.maxsize) -> tuple[dict[str, Any], bytes]:
         """Return what a reader does not have yet.
@@ -243,83 +271,71 @@ class Columns:
             "patches": self.patches,
         }
 
-    def _take_subject(self, position: int, change: SubjectChange) -> None:
-        before, after = change.before, change.after
-        if isinstance(after, ActorView):
-            self._take_actor(position, before, after)
-        elif isinstance(after, MailboxView):
-            lanes = (len(after.now), len(after.next), len(after.later), len(after.leased), len(after.postponed))
-            self._tables["mail"].append(position, self._actors[change.subject], *lanes)
-        elif change.section == "agents":
-            self._take_agent(position, change.subject, before, after)
-        elif change.section not in SHOWN_WHOLE:
-            self.patches.append((position, tuple(patch_of(change))))
+    def _read_kind(self, kind: str) -> _Kind:
+        what, _, step = kind.rpartition(".")
+        failing = self._fail_of.get(kind, "state")
+        found = self._kind_of[kind] = _Kind(self._kinds[kind], failing, what, step if step in STEPS else "")
+        return found
 
-    def _take_actor(self, position: int, before: ActorView | None, after: ActorView) -> None:
+    def _take_mailbox(self, position: int, change: SubjectChange) -> None:
+        box: MailboxView = change.after
+        lanes = (len(box.now), len(box.next), len(box.later), len(box.leased), len(box.postponed))
+        self._tables["mail"].rows.append((position, self._actors[change.subject], *lanes))
+
+    def _take_actor(self, position: int, change: SubjectChange) -> None:
+        before, after = change.before, change.after
         number = self._actors[after.id]
-        if before is None or _card_of(before) != _card_of(after):
-            self.cards.append((number, dict(zip(_CARD, _card_of(after), strict=True))))
+        card = _card_of(after)
+        if before is None or _card_of(before) != card:
+            self.cards.append((number, dict(zip(_CARD, card, strict=True))))
         marks = _marks_of(after)
         flags = self._flags.get(marks)
         if flags is None:
             flags = self._flags[marks] = _flags_of(after)
-        above = self._actors[after.supervisor]
-        self._tables["states"].append(
-            position, number, above, after.incarnation, after.turn, flags, _NUMBER_OF_STATE[after.state]
-        )
+        above, state = self._actors[after.supervisor], _NUMBER_OF_STATE[after.state]
+        row = (position, number, above, after.incarnation, after.turn, flags, state)
+        self._tables["states"].rows.append(row)
 
-    def _take_agent(self, position: int, actor: str, before: Any, after: Any) -> None:
-        number = self._actors[actor]
-        if before is None or any(getattr(before, name) != getattr(after, name) for name in _AGENT_CARD):
-            self.cards.append((number, {name: getattr(after, name) for name in _AGENT_CARD}))
-        counts = (after.requests, after.failed_requests, after.tool_calls, after.failed_calls)
-        had = (
-            None
-            if before is None
-            else (before.requests, before.failed_requests, before.tool_calls, before.failed_calls)
-        )
-        if counts != had:
-            used = after.usage
-            self._tables["usage"].append(
-                position,
-                number,
-                used.input_tokens,
-                used.output_tokens,
-                used.cache_creation_input_tokens,
-                used.cache_read_input_tokens,
-                *counts,
-            )
+    def _take_agent(self, position: int, change: SubjectChange) -> None:
+        before, after = change.before, change.after
+        number = self._actors[change.subject]
+        card, counts = _agent_card_of(after), _counts_of(after)
+        if before is None or _agent_card_of(before) != card:
+            self.cards.append((number, dict(zip(_AGENT_CARD, card, strict=True))))
+        if before is None or _counts_of(before) != counts:
+            self._tables["usage"].rows.append((position, number, *_usage_of(after.usage), *counts))
 
-    def _take_slice(self, position: int, entry: Entry) -> None:
+    def _take_slice(self, position: int, entry: Entry, kind: _Kind, actor: int) -> None:
         """Begin or end a slice, as `Slices` has them."""
-        what, step = self._step_of.get(entry.kind) or self._read_step(entry.kind)
-        if not step or isinstance(entry.event, UnknownEvent):
+        if isinstance(entry.event, UnknownEvent):
             return
         begin, _ = self._spans.walk(entry)
-        if entry.kind == "actor.new":
-            self._lives[machine_of(entry)] = self._begin_slice(position, entry, what)
+        what, step = kind.what, kind.step
+        if step == "begin" and what != "actor":
+            self._open[entry.seq] = self._begin_slice(position, entry, what, actor)
+        elif entry.kind == "actor.new":
+            self._lives[machine_of(entry)] = self._begin_slice(position, entry, what, actor)
         elif entry.kind == "actor.end":
             row = self._lives.pop(machine_of(entry), None)
             if row is not None:
                 self._end_slice(position, row, str(entry.get("state", "ended")))
-        elif step == "begin" and what != "actor":
-            self._open[entry.seq] = self._begin_slice(position, entry, what)
         elif begin is not None and (row := self._open.pop(begin.seq, None)) is not None:
-            self._end_slice(position, row, str(entry.get("state", "ended")))
+            self._end_slice(position, row, str(getattr(entry.event, "state", "ended")))
 
-    def _read_step(self, kind: str) -> tuple[str, str]:
-        what, _, step = kind.rpartition(".")
-        found = self._step_of[kind] = what, step if step in STEPS else ""
-        return found
-
-    def _begin_slice(self, position: int, entry: Entry, what: str) -> int:
-        table = self._tables["slices"]
-        name = next((str(value) for field in _NAMES_OF if (value := getattr(entry.event, field, ""))), "")
-        table.append(position, self._actors[entry.event.actor], self._kinds[what], self._labels[name])
-        return len(table) - 1
+    def _begin_slice(self, position: int, entry: Entry, what: str, actor: int) -> int:
+        table, event = self._tables["slices"], entry.event
+        name = ""
+        for field in _NAMES_OF:
+            value = getattr(event, field, "")
+            if value:
+                name = str(value)
+                break
+        row = len(table)
+        table.rows.append((position, actor, self._kinds[what], self._labels[name]))
+        return row
 
     def _end_slice(self, position: int, row: int, outcome: str) -> None:
-        self._tables["ends"].append(position, row, self._kinds[outcome])
+        self._tables["ends"].rows.append((position, row, self._kinds[outcome]))
 
     def _end_process(self, position: int) -> None:
         """End everything that a process had open with its last event."""
@@ -329,6 +345,9 @@ class Columns:
 
 
 _card_of: Final = attrgetter(*_CARD)
+_agent_card_of: Final = attrgetter(*_AGENT_CARD)
+_counts_of: Final = attrgetter("requests", "failed_requests", "tool_calls", "failed_calls")
+_usage_of: Final = attrgetter("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _marks_of: Final = attrgetter(*FLAGS, "request")
 _NUMBER_OF_STATE: Final[Mapping[str, int]] = {state: number for number, state in enumerate(STATES)}
 
@@ -341,53 +360,6 @@ def _flags_of(view: ActorView) -> int:
 def _failing_field(event_class: type[Event]) -> str:
     """Return the name of the field that says whether something failed; empty if there is none."""
     return event_class.fails or ("state" if "state" in field_names(event_class) else "")
-
-
-@final
-class _Table:
-    """Columns of the same length; rows get there in bunches, which takes a fraction of the time."""
-
-    def __init__(self, columns: Iterable[tuple[str, str]]) -> None:
-        self._columns: dict[str, array[Any]] = {name: array(_CODES[width]) for name, width in columns}
-        self._limits = [_LIMITS.get(width) for _, width in columns]
-        self._first = next(iter(self._columns.values()))
-        self._rows: list[tuple[float, ...]] = []
-        """The last rows, which are not in the columns yet."""
-
-    def __len__(self) -> int:
-        return len(self._first) + len(self._rows)
-
-    @property
-    def columns(self) -> Mapping[str, array[Any]]:
-        """The columns by name; they must not be changed."""
-        if self._rows:
-            self._fill()
-        return self._columns
-
-    def append(self, *values: float) -> None:
-        """Append a row."""
-        self._rows.append(values)
-        if len(self._rows) >= _BUNCH:
-            self._fill()
-
-    def _fill(self) -> None:
-        count = len(self._first)
-        parts = list(zip(*self._rows, strict=True))
-        self._rows = []
-        for column, limit, part in zip(self._columns.values(), self._limits, parts, strict=True):
-            try:
-                column.extend(part)
-            except OverflowError:  # a number that no sound journal has
-                del column[count:]
-                column.extend(value if limit is None else max(0, min(value, limit)) for value in part)
-
-    def packed(self, name: str, begin: int, end: int) -> bytes:
-        """Return some rows of a column, filled up to a multiple of 8 bytes."""
-        part = self.columns[name][begin:end]
-        if sys.byteorder == "big":
-            part.byteswap()
-        content = part.tobytes()
-        return content + bytes(-len(content) % _ALIGNED_BYTES)
 
 
 @final
@@ -416,9 +388,10 @@ class ColumnedWorld:
 
     def apply_noting(self, entry: Entry) -> Sequence[SubjectChange]:
         """Apply the next event; return what it has changed."""
-        changed = self.world.apply_noting(entry)
+        changed: list[SubjectChange] = []
+        self.world.apply(entry, changed)
         if self.columns is not None:
-            self.columns.take(WorldChange(entry, changed))
+            self.columns.take(entry, changed)
         return changed
 
     def copy(self) -> ColumnedWorld:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from greenroom.core import Event, JournalError
 from greenroom.trace._codec import Header, codec_of, upcast
@@ -53,6 +53,9 @@ class RunEnding:
         has_session: True if there is a session. Without one, events may follow the end: other actors of the runtime end later.
         has_ended: True if the last session, else the last root supervisor, has ended.
     """
+
+    KINDS: ClassVar = BEGINS | ENDS | {"actor.new", "actor.end"}
+    """Kinds of the events that it looks at."""
 
     def __init__(self) -> None:
         self.has_session = False

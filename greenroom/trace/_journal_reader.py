@@ -131,6 +131,20 @@ def parse_line(line: bytes) -> dict[str, Any]:
     return raw
 
 
+def parse_lines(lines: list[bytes]) -> list[dict[str, Any]]:
+    """Return the JSON objects of some lines.
+
+    Raises:
+        ValueError: One of them is not a JSON object.
+    """
+    import orjson
+
+    raws = list(map(orjson.loads, lines))
+    if not set(map(type, raws)) <= {dict}:
+        raise ValueError("not a JSON object")
+    return raws
+
+
 def _entries(path: Path, lines: list[bytes], version: int, codec: Codec) -> Iterator[Entry]:
     for number, line in enumerate(lines[1:], start=2):
         try:

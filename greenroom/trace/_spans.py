@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from greenroom.core import Event, field_names
 from greenroom.trace._entries import Entry, UnknownEvent
@@ -19,7 +20,18 @@ STEPS: Final = ("new", "begin", "end", "dropped")
 Owner: TypeAlias = tuple[str, int]
 """An incarnation: id and number."""
 Key: TypeAlias = tuple[Hashable, ...]
-"""Identity of a thing within its owner: `turn`, 3; `tool`, 3, 1, "call-7"."""
+"""Identity of a thing within its owner: `turn`, 3; `tool`, (3, 1, "call-7")."""
+
+
+class _Step(NamedTuple):
+    """The part of a kind in what is open."""
+
+    what: str
+    step: str
+    """One of `STEPS`; empty if it is none."""
+    names: tuple[str, ...]
+    read: Callable[[Event], Any]
+    """Returns the values of the fields with those names: of one, its value alone."""
 
 
 class OpenSpans:
@@ -31,35 +43,48 @@ class OpenSpans:
 
     def __init__(self, classes: Iterable[type[Event]]) -> None:
         self._shared = _shared_fields(classes)
+        self._steps: dict[str, _Step] = {}
+        """By kind."""
+        self._created: set[str] = set()
+        """What has been created before it began."""
         self._held: dict[Owner, dict[Key, list[Entry]]] = {}
 
     def walk(self, entry: Entry) -> tuple[Entry | None, bool]:
         """Process the next entry; return the entry that it ends, and True if it ends nothing."""
-        what, _, step = entry.kind.rpartition(".")
-        if step not in STEPS:
+        what, step, names, read = self._steps.get(entry.kind) or self._read_step(entry.kind)
+        if not step:
             return None, False
         event = entry.event
         owner = event.actor, event.inc
         held = self._held.get(owner)
         if held is None:
             held = self._held[owner] = {}
-        names = self._shared.get(what, ())
-        fields = (
-            (entry[name] for name in names)
-            if isinstance(event, UnknownEvent)
-            else (getattr(event, name) for name in names)
-        )
-        key: Key = (what, *fields)
-        created: Key = ("new", *key)
-        if step == "new":
-            held.setdefault(created, []).append(entry)
-        elif step == "begin":
-            _pop(held, created)
-            held.setdefault(key, []).append(entry)
+        if isinstance(event, UnknownEvent):
+            fields = entry[names[0]] if len(names) == 1 else tuple(entry[name] for name in names)
         else:
-            begin = _pop(held, key) if step == "end" else None
-            return begin, begin is None and _pop(held, created) is None  # it may end while pending
+            fields = read(event)
+        if step == "end":
+            begin = _pop(held, (what, fields))
+            return begin, begin is None and self._pop_created(held, what, fields) is None  # it may end while pending
+        if step == "begin":
+            self._pop_created(held, what, fields)
+            _put(held, (what, fields), entry)
+        elif step == "new":
+            self._created.add(what)
+            _put(held, ("new", what, fields), entry)
+        else:
+            return None, self._pop_created(held, what, fields) is None
         return None, False
+
+    def _read_step(self, kind: str) -> _Step:
+        what, _, step = kind.rpartition(".")
+        names = self._shared.get(what, ())
+        read: Callable[[Event], Any] = attrgetter(*names) if names else lambda _: ()
+        found = self._steps[kind] = _Step(what, step if step in STEPS else "", names, read)
+        return found
+
+    def _pop_created(self, held: dict[Key, list[Entry]], what: str, fields: Any) -> Entry | None:
+        return _pop(held, ("new", what, fields)) if what in self._created else None
 
     def left(self) -> list[Entry]:
         """Return the open begins, in order."""
@@ -69,6 +94,14 @@ class OpenSpans:
     def left_by(self, owner: Owner) -> list[Entry]:
         """Return the open begins of an incarnation, and forget them."""
         return [entry for entries in self._held.pop(owner, {}).values() for entry in entries]
+
+
+def _put(held: dict[Key, list[Entry]], key: Key, entry: Entry) -> None:
+    entries = held.get(key)
+    if entries is None:
+        held[key] = [entry]
+    else:
+        entries.append(entry)
 
 
 def _pop(held: dict[Key, list[Entry]], key: Key) -> Entry | None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import attrs
 
@@ -56,9 +56,7 @@ class Fault:
     why: str
 
 
-@final
-@attrs.frozen
-class SubjectChange:
+class SubjectChange(NamedTuple):
     """A subject that an event has given another value."""
 
     section: str
@@ -143,12 +141,13 @@ class World:
                 self._lose(changed)
             self._has_session = True
         self.seq, self.t = entry.seq, entry.t
-        for section, key, function in self._folds.get(type(entry.event), ()):
+        event = entry.event
+        for section, key, function in self._folds.get(type(event), ()):
             subjects = self._sections[section]
-            subject = key(entry.event)
+            subject = key(event)
             before = subjects.get(subject)
             try:
-                after = function(before, entry.event)
+                after = function(before, event)
             except IllegalTransition as error:
                 self.faults.append(Fault(entry.seq, f"{entry.kind} of {subject!r}: {error}"))
                 continue
@@ -161,7 +160,10 @@ class World:
             else:
                 subjects[subject] = after
                 if hasattr(after, "lost"):
-                    self._alive.setdefault(section, {})[subject] = None
+                    alive = self._alive.get(section)
+                    if alive is None:
+                        alive = self._alive[section] = {}
+                    alive[subject] = None
             if changed is not None and before is not after:
                 changed.append(SubjectChange(section, subject, before, after))
 

@@ -13,6 +13,8 @@ from greenroom.session import SessionBegan
 from greenroom.trace import Entry, Header, RunEnding, RunIndex, World, parse_line
 
 _PRICING: Final = Pricing()
+_NOTED: Final = RunEnding.KINDS | {"session.titled", "agent.defined"}
+"""Kinds of events that say something of the whole run."""
 
 
 class RunStanding(StrEnum):
@@ -46,6 +48,8 @@ class RunFacts:
 
     def note(self, entry: Entry) -> None:
         """Process the next event."""
+        if entry.kind not in _NOTED:
+            return
         self._ending.look(entry.kind, entry.event.actor, is_supervised=bool(entry.get("supervisor", "?")))
         if entry.kind == "agent.defined":
             self.transcripts[entry.event.actor] = str(entry["transcript"])

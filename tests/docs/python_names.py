@@ -44,6 +44,7 @@ MODULES: Final = {
     "described in [models](../how-to/models.md) and [its settings](model-settings.md).",
     "greenroom.session": "What a session returns: snapshots, handles and receipts.",
     "greenroom.remote": "Nodes, links and references to actors of another process; see [links](../how-to/links.md).",
+    "greenroom.remote.redis": "Boxes on a redis server; see [boxes on redis](../how-to/redis.md).",
     "greenroom.serving": "A server for requests and WebSocket connections; see [one server](../design/serving.md).",
     "greenroom.gateway.channels": "What a channel of your own is made of; see [write a channel](../how-to/write-a-channel.md).",
     "greenroom.tools": "What a tool of your own is made of, and what `ask_user` is asked; see [tools](../how-to/tools.md).",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 
 import pytest
 
@@ -14,6 +15,12 @@ from tests.headless.hook_flags import hooks
 from tests.headless.talk import talking
 
 NOTE = "cat >> told.jsonl; echo >> told.jsonl"
+
+
+def is_told(place: Place) -> bool:
+    """Return True once a hook has written a whole line."""
+    path = place.folder / "told.jsonl"
+    return path.exists() and path.read_text().endswith("\n")
 
 
 def told(place: Place) -> list[tuple[str, str]]:
@@ -97,6 +104,8 @@ def test_a_program_adds_a_folder_while_the_run_lasts(place: Place) -> None:
         ]
         talk.say("Read it.")
         talk.hear_results(1)
+        while not is_told(place):  # nobody waits for the hook, and what has not ended when the run ends is cut
+            time.sleep(0.01)
         code, err = talk.close()
 
     assert (code, err) == (0, "")

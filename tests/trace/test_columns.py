@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from greenroom.actors import ActorBegan, ActorCreated
 from greenroom.session import EVENTS, FOLDS, SessionBegan
 from greenroom.trace import Entry, Header, World, fold
-from greenroom.trace._columns import FLAGS, REQUESTS, STATES, Columns
-from greenroom.trace._world_changes import Sections, apply_patch, changes
+from greenroom.trace._columns import FLAGS, REQUESTS, SHOWN_WHOLE, STATES, Columns
+from greenroom.trace._world_changes import Patch, Sections, apply_patch, changes
 from greenroom.trace.exports._entry_source import EntryWindow, source_of_entries
 from greenroom.trace.exports._slices import Slices
 from tests.trace.journals import journals
@@ -25,7 +25,7 @@ LANES: Final = ("now", "next", "later", "leased", "postponed")
 def columns_of(entries: list[Entry]) -> Columns:
     columns = Columns(EVENTS)
     for change in changes(entries, FOLDS):
-        columns.take(change)
+        columns.take(change.entry, change.subjects)
     return columns
 
 
@@ -71,8 +71,13 @@ def test_the_columns_say_of_every_actor_at_any_event_what_the_fold_says(
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 def test_the_columns_of_a_run_say_what_the_fold_says(scenario: Scenario) -> None:
     entries = run_entries(scenario)
-    page = Unpacked()
+    page, patched = Unpacked(), Sections()
     page.add(*columns_of(entries).pack({}))
+    for _, patch in page.lists["patches"]:
+        apply_patch(patched, Patch(*patch))
+    assert {name: subjects for name, subjects in patched.items() if subjects} == {
+        name: subjects for name, subjects in sections_of(fold(entries, FOLDS)).items() if name not in SHOWN_WHOLE
+    }
     for count in range(0, len(entries), 7):
         world = fold(entries[:count], FOLDS)
         for actor in page.lists["actors"][1:]:

@@ -82,7 +82,7 @@ def test_promises_hold_with_the_shortcuts_off() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "tests.waiting.other_trio", "-p", "no:cacheprovider"]
     chosen = ["-m", "not slow", "-k", "in-order or not seed", *folders, "--deselect", "tests/waiting/test_parking.py"]
     chosen += ["--hypothesis-profile", "brief"]
-    environment = {**os.environ, "CI": "1", "PYTEST_ADDOPTS": ""}
+    environment = {**os.environ, "PYTEST_ADDOPTS": ""}
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         environment.pop(name, None)
 

@@ -11,6 +11,7 @@ from greenroom.gateway.record import EVENTS
 from greenroom.session import FOLDS
 from greenroom.trace import World, fold, read_journal
 from tests.web.browser import BrowserPage
+from tests.web.page_stories import compare_stories, write_transcripts
 from tests.web.recorded_run import open_recorded_page
 
 APP: Final = "document.getElementById('app')"
@@ -62,9 +63,17 @@ def _counts(agent: Any) -> tuple[int, ...]:
     return used.input_tokens, used.output_tokens, *cached, agent.requests, agent.failed_requests
 
 
-async def compare_moments(page: BrowserPage, journal: Path, *, moments: int, seed: int) -> None:
-    """Assert that the views show the folded state at some moments of a run, drawn at random."""
-    entries = read_journal(journal, EVENTS).entries
+async def compare_moments(page: BrowserPage, journal: Path, *, moments: int, stories: int, seed: int) -> None:
+    """Assert that the views show the folded state and the journal at some moments of a run, drawn at random.
+
+    Args:
+        page: A page of the browser.
+        journal: The journal of a made-up run.
+        moments: Number of moments at which the folded state is compared.
+        stories: Number of moments at which conversations, causes and messages are.
+        seed: Another one draws others.
+    """
+    agents, entries = write_transcripts(journal), read_journal(journal, EVENTS).entries
     async with open_recorded_page(journal) as served:
         await page.go(f"{served.url}&at=1")
         await page.wait(f"{APP}.dataset.events === '{len(entries)}'")
@@ -82,4 +91,5 @@ async def compare_moments(page: BrowserPage, journal: Path, *, moments: int, see
 
             assert not differ, f"{journal} at event {seq}: view, subject, shown, folded: {differ[:3]}"
             assert shown["at"] == state["at"]
+        await compare_stories(page, journal, moments=stories, seed=seed, agents=agents)
         assert page.complaints() == []

@@ -28,7 +28,7 @@ ROWS: Final = "document.querySelectorAll('.tree li, .stage li, .stage tr').lengt
 async def test_views_show_the_fold_at_any_moment_of_any_run(page: BrowserPage, tmp_path: Path, seed: int) -> None:
     await page.size(1280, 4_000)
     journal = write_run(tmp_path / RUN, events=150 + 40 * seed, actors=4 + seed, seed=seed)
-    await compare_moments(page, journal, moments=20, seed=seed)
+    await compare_moments(page, journal, moments=20, stories=3, seed=seed)
 
 
 @more

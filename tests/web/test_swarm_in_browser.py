@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import pytest
 import trio
@@ -42,13 +42,13 @@ async def command(*arguments: str, runs: Path) -> AsyncIterator[Forked]:
             await trio.to_thread.run_sync(process.communicate)
 
 
-async def address_from(process: Forked) -> str:
+async def address_from(output: TextIO | None) -> str:
     """Return the address of the page that a command prints."""
-    assert process.stdout is not None
-    while line := await trio.to_thread.run_sync(process.stdout.readline):
+    assert output is not None
+    while line := await trio.to_thread.run_sync(output.readline):
         if "http://" in line:
             return line[line.index("http://") :].strip()
-    raise AssertionError(await trio.to_thread.run_sync(process.communicate))
+    raise AssertionError("the command printed no address")
 
 
 async def test_a_swarm_is_watched_killed_and_resumed_in_the_same_page(
@@ -56,10 +56,10 @@ async def test_a_swarm_is_watched_killed_and_resumed_in_the_same_page(
 ) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
     async with command("swarm", str(repo), "--page", "--latency", "2", runs=runs) as swarm:
-        await page.go(await address_from(swarm))
+        await page.go(await address_from(swarm.stderr))
         await page.wait(f"{STANDING} === 'running' && {COUNT} > 10")
         async with command("replay", "last", "--page", runs=runs) as replay, open_browser_page(browser) as other:
-            await other.go(await address_from(replay))
+            await other.go(await address_from(replay.stdout))
             await other.wait(f"{STANDING} === 'running' && {COUNT} > 30")
             swarm.kill()
             await other.wait(f"{STANDING} === 'broken off' && {BANNER}.includes('ended before the run did')")
@@ -80,7 +80,7 @@ async def test_a_swarm_is_watched_killed_and_resumed_in_the_same_page(
 async def test_the_page_of_a_run_that_has_ended_keeps_what_it_has(page: BrowserPage, tmp_path: Path) -> None:
     repo, runs = make_small_repo(tmp_path / "small"), tmp_path / "runs"
     async with command("swarm", str(repo), "--page", "--latency", "0.6", runs=runs) as swarm:
-        await page.go(await address_from(swarm))
+        await page.go(await address_from(swarm.stderr))
         await page.wait(f"{STANDING} === 'ended' && {BANNER}.includes('--page shows the run again')")
         (journal,) = runs.glob("2*/journal.jsonl")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import trio
 
 from greenroom.core.ports import Ports
-from greenroom.inbox import BoxFull, StoredItem, peer
+from greenroom.inbox import BoxFull, InboxStore, StoredItem, peer
 from greenroom.store import SqliteInboxStore, open_inbox_store
 
 BOX = "main"
@@ -30,17 +30,19 @@ def logged(path: Path) -> list[str]:
     return text.splitlines() if text.endswith("\n") or not text else text.splitlines()[:-1]
 
 
-async def write(store: SqliteInboxStore, file: int, name: str) -> None:
+async def write(store: InboxStore, file: int, name: str, refused: tuple[type[Exception], ...] = (BoxFull,)) -> None:
+    """Put items for ever; what was refused is put again."""
     number = 0
     while True:
         number += 1
         ids = [f"{name}-{number}-{place}" for place in range(1 + number % 3)]
         items = [StoredItem(id=item, box=BOX, text="x" * 100, origin=peer(name)) for item in ids]
-        try:
-            await store.put(items)
-        except BoxFull:
-            await trio.sleep(0.005)
-            continue
+        while True:
+            try:
+                await store.put(items)
+                break
+            except refused:
+                await trio.sleep(0.005)
         log(file, ids)
 
 

@@ -43,7 +43,7 @@ def run(mutant: Mutant) -> Verdict:
     """Run the tests that should notice a mutant, until one does."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
     command += ["-p", "tools.mutants.plugin", *(mutant.tests or KERNEL_TESTS)]
-    environment = os.environ | {"MUTANT": mutant.name, "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"MUTANT": mutant.name, "PYTHONDONTWRITEBYTECODE": "1"}
     began = time.monotonic()
     try:
         done = subprocess.run(

@@ -21,6 +21,7 @@ from tools.mutants.hosts import HOSTS
 from tools.mutants.links import LINKS
 from tools.mutants.monitors import MONITORS
 from tools.mutants.recovery import RECOVERY
+from tools.mutants.redis import REDIS
 from tools.mutants.reruns import RERUNS
 from tools.mutants.resumption import RESUMPTION
 from tools.mutants.run_branches import BRANCHES
@@ -49,6 +50,7 @@ MUTANTS: Final = (
     *LINKS,
     *MONITORS,
     *RECOVERY,
+    *REDIS,
     *RERUNS,
     *RESUMPTION,
     *RUN_EXPORTS,

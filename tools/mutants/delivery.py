@@ -282,7 +282,7 @@ DELIVERY: Final = (
     Mutant(
         "a socket that was closed is waited for",
         (),
-        "greenroom.remote._letters",
+        "greenroom.serving._streams",
         "        if not received:\n            self._scope.cancel()\n",
         "",
         tests=("tests/remote/test_letters.py",),

@@ -18,6 +18,9 @@ _CODEC_TESTS: Final = ("tests/remote/wire/test_codec.py",)
 _HELLO_TESTS: Final = ("tests/remote/wire/test_hello.py",)
 _LINK_TESTS: Final = ("tests/remote/links/test_link.py",)
 _NODE_TESTS: Final = ("tests/remote/links/test_node.py",)
+_PERMITS: Final = "greenroom.remote.links._link_permits"
+_PERMITS_TESTS: Final = ("tests/remote/links/test_permits.py",)
+_SERVED: Final = "greenroom.remote.links._served_actors"
 _WIRE_TESTS: Final = ("tests/remote/wire/test_wire.py",)
 
 LINKS: Final = (
@@ -132,5 +135,37 @@ LINKS: Final = (
         "dialler.node, listener.node, dialler.link]",
         "dialler.link]",
         tests=_HELLO_TESTS,
+    ),
+    Mutant(
+        "every peer may do everything",
+        ("R13-c",),
+        _SERVED,
+        "        if verb in self._permit.may:\n            return True\n",
+        "        return True\n",
+        tests=_PERMITS_TESTS,
+    ),
+    Mutant(
+        "a peer finds every name",
+        ("R13-c",),
+        _PERMITS,
+        "any(fnmatchcase(name, pattern) for pattern in self.names)",
+        "True",
+        tests=_PERMITS_TESTS,
+    ),
+    Mutant(
+        "a close does not wait for what was sent",
+        (),
+        _LINK,
+        "while self.state is LinkState.UP and not self._wire.is_acknowledged:",
+        "while False:",
+        tests=_PERMITS_TESTS,
+    ),
+    Mutant(
+        "large answers are kept without a bound",
+        (),
+        _WIRE,
+        "            and len(text) > _SMALL_BYTES\n",
+        "            and False\n",
+        tests=_PERMITS_TESTS,
     ),
 )

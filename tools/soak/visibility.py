@@ -32,7 +32,7 @@ async def soak(address: str, seed: int) -> str:
         async with open_browser_page(address) as page:
             await page.size(1280, TALL)
             try:
-                await compare_moments(page, journal, moments=MOMENTS, seed=seed)
+                await compare_moments(page, journal, moments=MOMENTS, stories=MOMENTS, seed=seed)
             except (AssertionError, ExceptionGroup) as error:
                 return f"seed {seed}: {_first(error)}"
     return ""

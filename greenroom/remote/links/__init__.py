@@ -5,6 +5,7 @@ from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 if TYPE_CHECKING:
     from greenroom.remote.links._dialling import Unreachable
     from greenroom.remote.links._link import Link, LinkPace
+    from greenroom.remote.links._link_permits import LinkPermit
     from greenroom.remote.links._link_states import EVENTS, LinkChanged, LinkState, RemoteMessageDied
     from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
     from greenroom.remote.links._remote_calls import LinkLost, RemoteError
@@ -19,6 +20,7 @@ else:
                 "Link",
                 "LinkPace",
             ),
+            "greenroom.remote.links._link_permits": ("LinkPermit",),
             "greenroom.remote.links._link_states": (
                 "EVENTS",
                 "LinkChanged",
@@ -47,6 +49,7 @@ __all__ = [
     "LinkNode",
     "LinkPace",
     "LinkPeer",
+    "LinkPermit",
     "LinkState",
     "PublishedActors",
     "RemoteError",

@@ -14,13 +14,16 @@ from typing import Any, Final, Protocol, final
 import attrs
 import trio
 
+from greenroom.actors import Ref
 from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.validation import positive
+from greenroom.remote.links._link_permits import LinkPermit
 from greenroom.remote.links._link_states import LinkChanged, LinkEdge, LinkState, next_link_state
 from greenroom.remote.links._remote_calls import LinkLost, RemoteCalls
 from greenroom.remote.links._remote_ref import REMOTE_ASK_S, RemoteRef
 from greenroom.remote.links._served_actors import PublishedActors, ServedActors
 from greenroom.remote.wire import (
+    LINK_CLOSED,
     MAX_MESSAGE,
     REPLACED,
     TICK_S,
@@ -36,8 +39,12 @@ ACKNOWLEDGE_S: Final = 0.02
 """Time after which what has come is acknowledged, if nothing else is to be said, in seconds."""
 SILENT_TICKS: Final = 3
 """Ticks of silence that end a connection."""
-_NORMAL: Final = 1000
+CLOSE_S: Final = 2.0
+"""Time within which the other node must have taken what was sent before a close, in seconds."""
 _LOST: Final = "the link is lost"
+
+
+_DEFAULT_PERMIT: Final = LinkPermit()
 
 
 class LinkConnection(Protocol):
@@ -92,6 +99,7 @@ class Link:
         recorder: Gets its events.
         on_lost: Called when it is lost.
         after: Calls a function after a delay in seconds, and returns what cancels it.
+        permit: What the other node may do.
     """
 
     def __init__(
@@ -107,6 +115,7 @@ class Link:
         recorder: Recorder,
         on_lost: Callable[[], object],
         after: Callable[[float, Callable[[], object]], Callable[[], None]],
+        permit: LinkPermit = _DEFAULT_PERMIT,
     ) -> None:
         self.node = node
         self.id = id_
@@ -118,7 +127,7 @@ class Link:
         self._on_lost = on_lost
         self._wire = LinkWire()
         self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit)
-        self._served = ServedActors(node, self.put, codec, published, nursery, after, recorder.emit)
+        self._served = ServedActors(node, self.put, codec, published, nursery, after, recorder.emit, permit)
         self._handlers: dict[type[LinkFrame], Callable[[int, Any], None]] = {
             **self._calls.handlers,
             **self._served.handlers,
@@ -162,6 +171,21 @@ class Link:
         await trio.lowlevel.checkpoint()
         return self.state
 
+    async def close(self, *, timeout_s: float = CLOSE_S) -> None:
+        """Close the link on both sides, as soon as the other node has everything that was sent. If cancelled, it is closed at once.
+
+        What the other node has not acknowledged by then is a dead letter, `link_lost`; so is everything if no connection carries the link.
+
+        Args:
+            timeout_s: Time to wait, in seconds.
+        """
+        try:
+            with trio.move_on_after(timeout_s):
+                while self.state is LinkState.UP and not self._wire.is_acknowledged:
+                    await self._changed.wait()
+        finally:
+            self.lose("the link was closed here")
+
     def statistics(self) -> LinkStatistics:
         """Return the figures at this moment."""
         return LinkStatistics(
@@ -173,6 +197,10 @@ class Link:
         )
 
     # --- for its references --------------------------------------------------------------------------------------------
+
+    def withdraw(self, ref: Ref[Any]) -> None:
+        """Forget an actor of this node: to the other one it is one that does not exist."""
+        self._served.withdraw(ref)
 
     def put(self, frame: LinkFrame) -> int | None:
         """Send a frame; return its number, or None if it is refusable and the window is full. A lost link drops it."""
@@ -209,7 +237,7 @@ class Link:
             max_message: Largest message that the other side takes.
         """
         if self.is_lost:
-            await connection.close(_NORMAL, _LOST)
+            await connection.close(LINK_CLOSED, _LOST)
             return _LOST
         if self._connection is not None:
             self._connection.cancel("a newer connection carries the link")
@@ -226,7 +254,7 @@ class Link:
                 why = await self._carried(connection, tick_s)
             if scope.cancelled_caught:
                 is_up = self.state is LinkState.UP
-                code, why = (REPLACED, "the connection was replaced") if is_up else (_NORMAL, _LOST)
+                code, why = (REPLACED, "the connection was replaced") if is_up else (LINK_CLOSED, _LOST)
                 with trio.CancelScope(shield=True), trio.move_on_after(1):
                     await connection.close(code, why)
         finally:  # after a cancel or an error too: a link without a connection must not stay up
@@ -247,6 +275,8 @@ class Link:
                     nursery.cancel_scope.cancel("the connection has ended")
         except ConnectionEnded as error:
             why = str(error)
+            if error.code == LINK_CLOSED:
+                self.lose("the other node has closed the link")
         except WireError as error:
             why = str(error)
             await connection.close(error.code, why)
@@ -264,6 +294,8 @@ class Link:
             self._wire.receive(message, self._deliver)
             self._calls.note_room()
             self._news.set()
+            if self._wire.is_acknowledged:
+                self._note_change()
 
     def _deliver(self, number: int, frame: LinkFrame) -> None:
         self._handlers[type(frame)](number, frame)
@@ -296,6 +328,9 @@ class Link:
         self.state = next_link_state(before, edge)
         if self.state is not before:
             self._recorder.emit(LinkChanged(node=self.node, link=self.id, state=self.state.value, why=why[:200]))
+        self._note_change()
+
+    def _note_change(self) -> None:
         self._changed.set()
         self._changed = trio.Event()
 

@@ -79,7 +79,7 @@ class LinkChanged(Event):
 @final
 @frozen(kw_only=True)
 class RemoteMessageDied(Event):
-    """A message that a link had accepted was never delivered.
+    """A message, or an order to end, that a link had accepted was never delivered.
 
     It is in the journal of the sender's node; if it was waiting for a place at the receiver's when the link was lost, it is there.
     """
@@ -90,10 +90,25 @@ class RemoteMessageDied(Event):
     """Name of the other node."""
     path: str
     """Path of the receiver."""
-    reason: Annotated[str, OneOf("no_actor", "ended", "unreadable", "link_lost")]
+    reason: Annotated[str, OneOf("no_actor", "ended", "unreadable", "forbidden", "link_lost")]
     """`no_actor` and `ended`: the other node has no such actor, or not any more; `unreadable`: it does not know the message's class;
-    `link_lost`: it had not acknowledged the message.
+    `forbidden`: this node may not send it, or may not end the actor; `link_lost`: it had not acknowledged the message.
     """
 
 
-EVENTS: Final = (LinkChanged, RemoteMessageDied)
+@final
+@frozen(kw_only=True)
+class LinkForbade(Event):
+    """Another node has tried what it may not do. Recorded once for each link and permission."""
+
+    kind: ClassVar[str] = "link.forbidden"
+
+    node: str
+    """Name of the other node."""
+    verb: str
+    """The permission that it lacks."""
+    path: str
+    """Path of the actor; empty if there is none."""
+
+
+EVENTS: Final = (LinkChanged, RemoteMessageDied, LinkForbade)

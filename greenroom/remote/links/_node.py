@@ -23,9 +23,10 @@ import trio
 
 from greenroom._version import __version__
 from greenroom.actors import Behavior, Context, Ref
-from greenroom.core import UsageError
+from greenroom.core import NameTaken, UsageError
 from greenroom.remote.links._dialling import LINK_PATH, Unreachable, dialled, greet, read_address
-from greenroom.remote.links._link import Link, LinkConnection, LinkPace
+from greenroom.remote.links._link import CLOSE_S, Link, LinkConnection, LinkPace
+from greenroom.remote.links._link_permits import LinkPermit
 from greenroom.remote.links._link_states import LinkState
 from greenroom.remote.links._remote_calls import LinkLost
 from greenroom.remote.links._served_actors import PublishedActors
@@ -69,6 +70,8 @@ class LinkPeer:
     """Where it listens: `unix:/path`, `http://127.0.0.1:port` or `https://host:port`; empty if only it connects."""
     tls: ssl.SSLContext | None = attrs.field(default=None, repr=False)
     """Certificates that count for `https`; by default those of the system."""
+    permit: LinkPermit = attrs.field(factory=LinkPermit)
+    """Permissions with actors of this node; by default `tell`, `ask` and `watch` those that are published."""
 
 
 @final
@@ -133,6 +136,16 @@ class LinkNode:
             UsageError: Another living actor is published under that name.
         """
         self.published.publish(name, ref)
+
+    def withdraw(self, name: str) -> None:
+        """Withdraw what was published under a name: nobody finds it, and to nodes that had found it it no longer exists.
+
+        No effect if there is none. What such nodes have sent already is handled.
+        """
+        ref = self.published.withdraw(name)
+        if ref is not None and not self.published.has(ref):
+            for link in self.links():
+                link.withdraw(ref)
 
     def links(self) -> list[Link]:
         """Return the links that are not lost."""
@@ -262,7 +275,11 @@ class LinkNode:
             if len(self._links) >= MAX_LINKS:
                 await connection.close(1013, f"there are {MAX_LINKS} links")
                 return
-            link = await self._start(theirs.node, theirs.link, theirs.boot, None)
+            try:
+                link = await self._start(theirs.node, theirs.link, theirs.boot, None)
+            except NameTaken:
+                await connection.close(BAD_NUMBER, "another connection opens this link")
+                return
         assert link is not None
         await self._carried(link, connection, theirs)
 
@@ -286,6 +303,7 @@ class LinkNode:
                 recorder=self._runtime.recorder,
                 on_lost=partial(self._lost, (node, id_), ctx.ref),
                 after=lambda delay_s, function: timers.after(delay_s, function).cancel,
+                permit=self._peers[node].permit,
             )
             made.append(link)
             self._links[node, id_] = link
@@ -300,13 +318,45 @@ class LinkNode:
         self._links.pop(key, None)
         ref.stop(why="the link is lost")
 
-    def close(self) -> None:
-        """Lose all links."""
+    async def close(self, *, timeout_s: float = CLOSE_S) -> None:
+        """Close all links, as soon as the other nodes have everything that was sent. If cancelled, they are closed at once.
+
+        Args:
+            timeout_s: Time to wait, in seconds.
+        """
+        async with trio.open_nursery() as nursery:
+            for link in self.links():
+                nursery.start_soon(partial(link.close, timeout_s=timeout_s))
+
+    def lose_links(self) -> None:
+        """Lose all links at once."""
         for link in self.links():
             link.lose("the node closes")
 
 
 _TEMPORARY: Final = ChildSpec(restart=Restart.TEMPORARY)
+
+
+@asynccontextmanager
+async def _listening(
+    node: LinkNode, listen: Sequence[Tcp | UnixSocket], hosts: Sequence[str], report: Callable[[Incident], None] | None
+) -> AsyncIterator[None]:
+    """Take links wherever it is said, if anywhere."""
+    if not listen:
+        yield
+        return
+    upgrade = Upgrade(
+        path=LINK_PATH,
+        serve=node.serve,
+        judge=lambda _: None,
+        protocol=SUBPROTOCOL,
+        max_bytes_before_proof=MAX_HELLO,
+        max_bytes=MAX_MESSAGE,
+        refuses_origins=True,
+    )
+    async with open_server([upgrade], listen=listen, hosts=hosts, report=report) as server:
+        node.addresses = server.addresses
+        yield
 
 
 @asynccontextmanager
@@ -322,7 +372,9 @@ async def open_node(
     guests: LinkPeer | None = None,
     report: Callable[[Incident], None] | None = None,
 ) -> AsyncIterator[LinkNode]:
-    """Open a node until the block is left; then its links are lost, and nothing listens any more.
+    """Open a node until the block is left; then its links are closed, and nothing listens any more.
+
+    Links wait at most 2 s for the other nodes to take what was sent; if the block is left by an error or cancelled, they do not wait.
 
     Args:
         runtime: The runtime whose actors may be published; links are actors below `remote` in it.
@@ -358,22 +410,11 @@ async def open_node(
         guests=guests,
     )
     try:
-        if not listen:
+        async with _listening(node, listen, hosts, report):
             yield node
-            return
-        upgrade = Upgrade(
-            path=LINK_PATH,
-            serve=node.serve,
-            judge=lambda _: None,
-            protocol=SUBPROTOCOL,
-            max_bytes_before_proof=MAX_HELLO,
-            max_bytes=MAX_MESSAGE,
-            refuses_origins=True,
-        )
-        async with open_server([upgrade], listen=listen, hosts=hosts, report=report) as server:
-            node.addresses = server.addresses
-            yield node
-            node.close()
+            await node.close()
     finally:
-        node.close()
+        node.lose_links()
         supervisor.ref.stop(why="the node closes")
+        with trio.CancelScope(shield=True), trio.move_on_after(CLOSE_S):
+            await supervisor.ref.wait_ended()

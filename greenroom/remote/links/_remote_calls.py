@@ -18,7 +18,7 @@ from greenroom.actors._lifecycle import describe
 from greenroom.core import Cause, Event, PeerError, Undelivered, UsageError
 from greenroom.mailbox import Delivery
 from greenroom.remote.links._link_states import RemoteMessageDied
-from greenroom.remote.links._served_actors import MAX_OPEN_CALLS
+from greenroom.remote.links._served_actors import FORBIDDEN, MAX_OPEN_CALLS
 from greenroom.remote.wire import (
     AbortedFrame,
     AbortFrame,
@@ -250,6 +250,10 @@ class RemoteCalls:
             self._settle(AnswerFrame, frame.ask, None, RemoteError(self.node, "UnreadableValue", str(error)))
 
     def _aborted(self, _: int, frame: AbortedFrame) -> None:
+        if frame.status == FORBIDDEN:
+            error = RemoteError(self.node, "Forbidden", "this node may not abort")
+            self._settle(AbortedFrame, frame.abort, None, error)
+            return
         known = {status.value: status for status in AbortStatus}
         self._settle(AbortedFrame, frame.abort, known.get(frame.status, AbortStatus.IDLE))
 
@@ -283,7 +287,7 @@ class RemoteCalls:
 
     def _refused(self, _: int, frame: RefusedFrame) -> None:
         target = self._targets.get(frame.to)
-        reason = frame.why if frame.why in ("no_actor", "ended", "unreadable") else "no_actor"
+        reason = frame.why if frame.why in ("no_actor", "ended", "unreadable", FORBIDDEN) else "no_actor"
         path = "" if target is None else target.path
         self.note(RemoteMessageDied(node=self.node, path=path, reason=reason))
 

@@ -148,6 +148,7 @@ class RemoteRef(Generic[M]):
         """Abort the actor's current turn, and return the outcome. If cancelled, the order is carried out all the same.
 
         Raises:
+            RemoteError: This node may not abort over there.
             LinkLost: The link is lost.
             AskTimedOut: No answer came in time.
         """

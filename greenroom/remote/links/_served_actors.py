@@ -18,7 +18,8 @@ import trio
 from greenroom.actors import AbortResult, Down, Ref, Subscription
 from greenroom.core import Closed, Event, UsageError
 from greenroom.mailbox import Delivery, Lane
-from greenroom.remote.links._link_states import RemoteMessageDied
+from greenroom.remote.links._link_permits import LinkPermit, LinkVerb
+from greenroom.remote.links._link_states import LinkForbade, RemoteMessageDied
 from greenroom.remote.wire import (
     AbortedFrame,
     AbortFrame,
@@ -47,8 +48,9 @@ _RETURNED_AT: Final = 64
 """Places are given back in groups of this size."""
 MAX_OPEN_CALLS: Final = 4_096
 """Asks, watches, searches and aborts of one link that may be open; as many of each from the other side."""
-_MAX_WHY: Final = 10_000
+_MAX_WHY: Final = 2_000
 _TOO_LATE: Final = "no time was left"
+FORBIDDEN: Final = "forbidden"
 _LANES: Final[Mapping[str, Lane]] = {lane.value: lane for lane in Lane}
 
 
@@ -75,9 +77,13 @@ class PublishedActors:
             raise UsageError(f"{name!r} is published already, as {known.path!r}")
         self._refs[name] = ref
 
-    def withdraw(self, name: str) -> None:
-        """Remove an actor, so that nobody finds it any more. Links that have found it keep it."""
-        self._refs.pop(name, None)
+    def withdraw(self, name: str) -> Ref[Any] | None:
+        """Remove an actor, so that nobody finds it under that name any more; return it, or None if there is none."""
+        return self._refs.pop(name, None)
+
+    def has(self, ref: Ref[Any]) -> bool:
+        """Return True if an actor is published under any name."""
+        return ref in self._refs.values()
 
     def find(self, name: str) -> Ref[Any] | None:
         """Return the actor that was published under a name; None if there is none, or it has ended."""
@@ -121,6 +127,7 @@ class ServedActors:
         nursery: For messages that wait for a place.
         after: Calls a function after a delay in seconds, and returns what cancels it.
         note: Records an event.
+        permit: What the other node may do.
     """
 
     def __init__(
@@ -132,8 +139,11 @@ class ServedActors:
         nursery: trio.Nursery,
         after: Callable[[float, Callable[[], object]], Callable[[], None]],
         note: Callable[[Event], object],
+        permit: LinkPermit,
     ) -> None:
         self._node = node
+        self._permit = permit
+        self._forbade: set[LinkVerb] = set()
         self._send = send
         self._codec = codec
         self._published = published
@@ -142,6 +152,7 @@ class ServedActors:
         self._note = note
         self._actors: dict[int, _Served] = {}
         self._numbers: dict[str, int] = {}  # by the actor's id
+        self._last = 0
         self._asks: dict[int, _ServedAsk] = {}
         self._watches: dict[int, Subscription] = {}
         self._overtook: OrderedDict[tuple[str, int], None] = OrderedDict()
@@ -159,17 +170,34 @@ class ServedActors:
         """The function for each kind of frame, called with its number."""
 
     def _find(self, _: int, frame: FindFrame) -> None:
-        ref = self._published.find(frame.path)
+        ref = self._published.find(frame.path) if self._permit.may_find(frame.path) else None
         if ref is None:
             self._send(FoundFrame(find=frame.find, to=0))
             return
         number = self._numbers.get(ref.id)
         places = 0
         if number is None:
-            number = self._numbers[ref.id] = len(self._numbers) + 1
+            number = self._last = self._last + 1
+            self._numbers[ref.id] = number
             self._actors[number] = _Served(ref)
             places = PLACES
         self._send(FoundFrame(find=frame.find, to=number, path=ref.path, places=places))
+
+    def withdraw(self, ref: Ref[Any]) -> None:
+        """Forget an actor: to the other node it is one that does not exist. What it has sent already is handled."""
+        number = self._numbers.pop(ref.id, None)
+        if number is not None:
+            del self._actors[number]
+
+    def _permitted(self, verb: LinkVerb, to: int) -> bool:
+        """Return True if the other node may do something; the first time that it may not is recorded."""
+        if verb in self._permit.may:
+            return True
+        if verb not in self._forbade:
+            self._forbade.add(verb)
+            target = self._actors.get(to)
+            self._note(LinkForbade(node=self._node, verb=verb.value, path="" if target is None else target.ref.path))
+        return False
 
     # --- messages ---------------------------------------------------------------------------------------------------
 
@@ -178,6 +206,9 @@ class ServedActors:
         lane = _LANES.get(frame.lane)
         if target is None or lane is None:
             self._send(RefusedFrame(tell=number, to=frame.to, why="no_actor"))
+            return
+        if not self._permitted(LinkVerb.TELL, frame.to):
+            self._refuse(target, number, frame.to, FORBIDDEN)
             return
         try:
             message = self._codec.read(frame.value)
@@ -247,6 +278,9 @@ class ServedActors:
         if target is None or lane is None or frame.ask in self._asks:
             self._send(AnswerFrame(ask=frame.ask, error="ActorEnded", why="no such actor"))
             return
+        if not self._permitted(LinkVerb.ASK, frame.to):
+            self._send(AnswerFrame(ask=frame.ask, error="Forbidden", why="this node may not ask"))
+            return
         if not frame.left_s:
             self._send(AnswerFrame(ask=frame.ask, error="AskTimedOut", why=_TOO_LATE))
             return
@@ -311,6 +345,9 @@ class ServedActors:
         if target is None:
             self._send(DownFrame(watch=frame.watch, state="failed", incarnation=0, who="runtime", why="no such actor"))
             return
+        if not self._permitted(LinkVerb.WATCH, frame.to):
+            self._send(DownFrame(watch=frame.watch, state="failed", incarnation=0, who="runtime", why=FORBIDDEN))
+            return
         subscription = target.ref.watch(functools.partial(self._down, frame.watch))
         if subscription.is_open:
             self._watches[frame.watch] = subscription
@@ -337,18 +374,29 @@ class ServedActors:
 
     def _abort(self, _: int, frame: AbortFrame) -> None:
         target = self._actors.get(frame.to)
+        if not self._permitted(LinkVerb.ABORT, frame.to):
+            self._send(AbortedFrame(abort=frame.abort, status=FORBIDDEN))
+            return
         result: AbortResult | None = None if target is None else target.ref.abort_turn(why=self._why(frame.why))
         self._send(AbortedFrame(abort=frame.abort, status="idle" if result is None else result.status.value))
 
     def _stop(self, _: int, frame: StopFrame) -> None:
-        target = self._actors.get(frame.to)
+        target = self._ordered(frame.to)
         if target is not None:
             target.ref.stop(grace_s=frame.grace_s, why=self._why(frame.why))
 
     def _kill(self, _: int, frame: KillFrame) -> None:
-        target = self._actors.get(frame.to)
+        target = self._ordered(frame.to)
         if target is not None:
             target.ref.kill(self._why(frame.why))
+
+    def _ordered(self, to: int) -> _Served | None:
+        """Return the actor that is to end; None if there is none, or the other node may not end it, which it is told."""
+        target = self._actors.get(to)
+        if target is None or self._permitted(LinkVerb.STOP, to):
+            return target
+        self._send(RefusedFrame(tell=0, to=to, why=FORBIDDEN))
+        return None
 
     def _why(self, why: str) -> str:
         return f"{why[:1_000] or 'no reason'} (node {self._node})"

@@ -4,6 +4,7 @@ from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 
 if TYPE_CHECKING:
     from greenroom.remote.wire._hello import (
+        LINK_CLOSED,
         MAX_HELLO,
         NO_COMMON_VERSION,
         REPLACED,
@@ -48,6 +49,7 @@ else:
         globals(),
         {
             "greenroom.remote.wire._hello": (
+                "LINK_CLOSED",
                 "MAX_HELLO",
                 "NO_COMMON_VERSION",
                 "REPLACED",
@@ -102,6 +104,7 @@ else:
 
 __all__ = [
     "BAD_NUMBER",
+    "LINK_CLOSED",
     "MAX_HELLO",
     "MAX_MESSAGE",
     "NO_COMMON_VERSION",

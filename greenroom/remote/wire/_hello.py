@@ -34,6 +34,8 @@ TICK_S: Final = 5.0
 """Default interval of keepalives, in seconds."""
 NO_COMMON_VERSION: Final = 4001
 REPLACED: Final = 4003
+LINK_CLOSED: Final = 4005
+"""Close code of the last connection of a link: the other side does not dial again."""
 _MIN_TOKEN: Final = 32
 _HEX: Final = frozenset("0123456789abcdef")
 _RANDOM_CHARACTERS: Final = 32

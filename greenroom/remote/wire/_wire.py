@@ -19,7 +19,7 @@ import attrs
 import orjson
 
 from greenroom.core import UsageError
-from greenroom.remote.wire._link_frames import FRAME_OF, FRAMES, ChannelName, LinkFrame
+from greenroom.remote.wire._link_frames import FRAME_OF, FRAMES, AnswerFrame, ChannelName, LinkFrame
 from greenroom.remote.wire._numbered_channel import (
     BAD_NUMBER,
     MAX_BYTES,
@@ -39,6 +39,8 @@ _IN_FLIGHT_FRAMES: Final = 512
 _IN_FLIGHT_BYTES: Final = 128 * 1_024
 _FRAME_OVERHEAD: Final = 64
 """Bytes of a message around a frame that goes alone."""
+_SMALL_BYTES: Final = 16_384
+"""Size up to which an answer is never refused."""
 ACKNOWLEDGE_FRAMES: Final = 256
 """Number of frames after which an acknowledgement is sent alone."""
 _FIELD_NAMES: Final = {each: tuple(field.name for field in attrs.fields(each)) for each in FRAMES}
@@ -80,12 +82,14 @@ class LinkWire:
         self.is_full = False
         """True from a refused `put` until the other side acknowledges data."""
         self._max_unacknowledged = 4 * max_frames
+        self._max_unacknowledged_bytes = 4 * max_bytes
 
     def put(self, frame: LinkFrame) -> int | None:
         """Keep a frame until the other side has it. Return its number on its channel; None if it is refusable and the window full.
 
         Raises:
-            UsageError: It is too large or too deeply nested, or holds what JSON cannot express.
+            UsageError: It is too large or too deeply nested, or holds what JSON cannot express; or it is a large answer, and those that the
+                other side has not acknowledged are four times what the window holds.
         """
         kind = frame.__class__
         channel = self.channel(kind.channel)
@@ -107,6 +111,14 @@ class LinkWire:
         if kind.is_refusable and not channel.has_room(len(text)):
             self.is_full = True
             return None
+        if (
+            kind is AnswerFrame
+            and len(text) > _SMALL_BYTES
+            and channel.waiting_bytes + len(text) > self._max_unacknowledged_bytes
+        ):
+            raise UsageError(
+                f"an {kind.kind!r} of {len(text):,} bytes cannot be sent: {channel.waiting_bytes:,} bytes are not acknowledged"
+            )
         return channel.put(text)
 
     def next_message(self) -> bytes | None:
@@ -134,6 +146,11 @@ class LinkWire:
     def owed(self) -> int:
         """Number of frames that have come and were not acknowledged yet."""
         return self.control.owed + self.data.owed
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """True if the other side has said of every frame that it has it."""
+        return not self.control.waiting and not self.data.waiting
 
     @property
     def must_acknowledge(self) -> bool:
@@ -189,6 +206,9 @@ class LinkWire:
         unacknowledged = max(self.control.waiting, self.data.waiting)
         if unacknowledged > self._max_unacknowledged:
             raise WireError(BAD_NUMBER, f"{unacknowledged:,} frames were sent and not acknowledged")
+        size = self.control.waiting_bytes + self.data.waiting_bytes
+        if size > 2 * self._max_unacknowledged_bytes:
+            raise WireError(BAD_NUMBER, f"{size:,} bytes were sent and not acknowledged")
 
     def channel(self, name: ChannelName) -> NumberedChannel:
         """Return a channel."""

@@ -13,7 +13,8 @@ import trio
 import greenroom as gr
 from greenroom.core import Event, event_of
 from greenroom.remote.links._link import Link, LinkPace
-from greenroom.remote.links._link_states import LinkChanged, LinkState, RemoteMessageDied
+from greenroom.remote.links._link_permits import ALL_VERBS, LinkPermit
+from greenroom.remote.links._link_states import LinkChanged, LinkForbade, LinkState, RemoteMessageDied
 from greenroom.remote.links._remote_ref import RemoteRef
 from greenroom.remote.links._served_actors import PublishedActors
 from greenroom.remote.wire._message_codec import MessageCodec
@@ -76,7 +77,8 @@ class MemoryCarrier:
         try:
             return await self._take.receive()
         except (trio.EndOfChannel, trio.ClosedResourceError):
-            raise ConnectionEnded(1006) from None
+            code, reason = self.other.closed or (1006, "")
+            raise ConnectionEnded(code, reason) from None
 
     async def send(self, message: str | bytes) -> None:
         await trio.lowlevel.checkpoint()
@@ -89,7 +91,8 @@ class MemoryCarrier:
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         self.closed = self.closed or (code, reason)
-        self.cut()
+        self.other._put.close()  # the other end reads what is under way, then the code
+        self._take.close()
 
     def cut(self) -> None:
         """Cut the connection; what is under way is lost."""
@@ -109,10 +112,11 @@ def carriers() -> tuple[MemoryCarrier, MemoryCarrier]:
 class Linked:
     """A runtime here and one there, with a link."""
 
-    def __init__(self, here: gr.Runtime, there: gr.Runtime, nursery: trio.Nursery) -> None:
+    def __init__(self, here: gr.Runtime, there: gr.Runtime, nursery: trio.Nursery, permit: LinkPermit) -> None:
         self.here = here
         self.there = there
         self.nursery = nursery
+        self.permit = permit
         self.published = PublishedActors()
         self.links = tuple(self._link(runtime, node) for runtime, node in ((here, "there"), (there, "here")))
         self.connection: tuple[MemoryCarrier, MemoryCarrier] | None = None
@@ -130,6 +134,7 @@ class Linked:
             recorder=runtime.recorder,
             on_lost=lambda: None,
             after=lambda delay_s, function: timers.after(delay_s, function).cancel,
+            permit=self.permit,
         )
 
     @property
@@ -176,16 +181,22 @@ class Linked:
         """Return the reasons of the messages that died."""
         return [each.reason for each in self.events(RemoteMessageDied) if isinstance(each, RemoteMessageDied)]
 
+    def forbidden(self) -> list[str]:
+        """Return the permissions that this side lacked, as the journal of the other one names them."""
+        records = (event_of(record) for record in self.there.recorder.latest() if record[2] is LinkForbade)
+        return [each.verb for each in records if isinstance(each, LinkForbade)]
+
     def states(self) -> list[str]:
         """Return the states through which the link went here."""
         return [each.state for each in self.events(LinkChanged) if isinstance(each, LinkChanged)]
 
 
 @asynccontextmanager
-async def linked(*, is_connected: bool = True) -> AsyncIterator[Linked]:
-    """Open two runtimes and a link between them."""
+async def linked(*, is_connected: bool = True, permit: LinkPermit | None = None) -> AsyncIterator[Linked]:
+    """Open two runtimes and a link between them; by default each may do everything."""
+    permit = permit or LinkPermit(may=ALL_VERBS)
     async with gr.open_runtime() as here, gr.open_runtime() as there, trio.open_nursery() as nursery:
-        both = Linked(here, there, nursery)
+        both = Linked(here, there, nursery, permit)
         if is_connected:
             await both.connect()
         yield both

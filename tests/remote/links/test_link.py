@@ -17,7 +17,7 @@ from greenroom.mailbox import Delivery, MailboxPolicy
 from greenroom.remote.links._link_states import LINK_TRANSITIONS, LinkEdge, LinkState, next_link_state
 from greenroom.remote.links._remote_calls import LinkLost, RemoteError
 from greenroom.remote.links._remote_ref import RemoteRef
-from greenroom.remote.wire import AbortedFrame, FoundFrame, TellFrame
+from greenroom.remote.wire import LINK_CLOSED, AbortedFrame, FoundFrame, TellFrame
 from tests.remote.links.linked import PACE, Counter, Fail, Linked, Sum, Wait, carriers, linked
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
@@ -441,4 +441,4 @@ async def test_a_connection_that_is_cancelled_leaves_no_link_up() -> None:
         both.link.note_failure("too late")
         here, _ = carriers()
         assert await both.link.carry(here, got=(0, 0), tick_s=PACE.tick_s) == "the link is lost"
-        assert here.closed == (1000, "the link is lost")
+        assert here.closed == (LINK_CLOSED, "the link is lost")

@@ -261,7 +261,7 @@ async def test_messages_that_wait_when_the_link_is_lost_are_dead_letters(folder:
         assert ref is not None
         assert {ref.tell(number) for number in range(100)} == {Delivery.ACCEPTED}
         await link.find("stuck")  # answered behind all of them
-        host.node.close()
+        host.node.lose_links()
         dead = 0
         with trio.fail_after(LIMIT_S):
             while dead < 90:
@@ -398,7 +398,7 @@ async def test_what_breaks_the_rules_ends_only_its_own_connection(folder: Path, 
     async with open_host(folder / "s") as host, open_guest(f"unix:{folder}/s") as guest:
         link = await guest.connect("host")
         async with by_hand(folder / "s") as socket:
-            await shaken(socket, hello())
+            await shaken(socket, hello(boot=guest.boot))
             await socket.send_message(message)
             assert (await closed(socket))[0] in (4002, 4004)
         ref = await link.find("counter")

@@ -71,7 +71,7 @@ export function makeFindings({ model, seen, source, go }) {
   function group(title, problems) {
     if (!problems.length) return [];
     const left = problems.length - LISTED;
-    return [h("h2", {}, title, h("span.badge.quiet", {}, problems.length.toLocaleString("en"))), h("ul", {}, ...problems.slice(0, LISTED).map(line)), left > 0 ? h("p.empty", {}, `${left.toLocaleString("en")} more`) : ""];
+    return [h("section", { "data-kind": problems[0].kind }, h("h2", {}, title, h("span.badge.quiet", {}, problems.length.toLocaleString("en"))), h("ul", {}, ...problems.slice(0, LISTED).map(line)), left > 0 ? h("p.empty", {}, `${left.toLocaleString("en")} more`) : "")];
   }
 
   function line(problem) {

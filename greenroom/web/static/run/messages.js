@@ -15,9 +15,9 @@ const TOP = 16;
 
 export function makeMessages({ model, seen, source, go }) {
   const picture = h("div.sequence", { tabindex: "0" });
-  const count = h("select", { "aria-label": "Number of messages", onchange: () => draw(true) }, ...[20, 60, 200].map((number) => h("option", { value: number, selected: number === MOST_ARROWS }, `last ${number}`)));
+  const count = h("select", { "aria-label": "Number of messages", onchange: () => draw() }, ...[20, 60, 200].map((number) => h("option", { value: number, selected: number === MOST_ARROWS }, `last ${number}`)));
   count.value = String(MOST_ARROWS);
-  const only = h("input", { type: "checkbox", onchange: () => draw(true) });
+  const only = h("input", { type: "checkbox", onchange: () => draw() });
   const node = h("section.view-messages", { "aria-label": "Messages" }, h("div.tools", {}, count, h("label.check", {}, only, "only of the chosen actor"), h("button.outlined.small", { type: "button", onclick: () => copy(mermaid()) }, "Copy as Mermaid"), h("span.muted", {}, "✕ died, with the reason")), picture);
   let shown = "";
   let arrows = [];
@@ -39,17 +39,19 @@ export function makeMessages({ model, seen, source, go }) {
 
   const askSoon = paced(() => ask());
 
-  function draw(anew = false) {
-    const mark = `${seen.at}/${seen.actor}/${picture.clientWidth}`;
-    if (mark === shown && anew !== true) return;
+  function draw() {
+    const mark = [seen.at, seen.actor, picture.clientWidth, count.value, only.checked].join("/");
+    if (mark === shown) return;
     shown = mark;
     askSoon();
   }
 
   async function ask() {
     const mark = shown;
+    const drawn = { at: seen.at ? String(model.seq(seen.at - 1)) : "", most: count.value };
     const found = find();
     if (!found.length) {
+      Object.assign(node.dataset, drawn);
       picture.replaceChildren(h("p.blank", {}, "No message was sent up to this moment, as far as it is on record."));
       return;
     }
@@ -60,7 +62,8 @@ export function makeMessages({ model, seen, source, go }) {
     const places = lives.length + (arrows.some(({ from, to }) => !lives.includes(from) || !lives.includes(to)) ? 1 : 0);
     const column = Math.max(NARROW, Math.min(COLUMN, Math.floor((picture.clientWidth - 24) / places)));
     picture.style.setProperty("--column", `${column}px`);
-    picture.replaceChildren(heads(lives), drawn(arrows, lives, places, column));
+    picture.replaceChildren(heads(lives), sequence(arrows, lives, places, column));
+    Object.assign(node.dataset, drawn);
     picture.scrollTop = picture.scrollHeight;
   }
 
@@ -75,7 +78,7 @@ export function makeMessages({ model, seen, source, go }) {
     return h("div.heads", { "aria-hidden": "true" }, ...lives.map((actor) => h("span", { title: visible(model.card(actor).path ?? "") }, oneLine(model.name(actor), 40))), h("span", {}, ""));
   }
 
-  function drawn(found, lives, places, column) {
+  function sequence(found, lives, places, column) {
     const width = Math.max(320, places * column);
     const height = TOP + found.length * STEP + 20;
     const svg = make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "list", "aria-label": "Messages" });
@@ -89,7 +92,7 @@ export function makeMessages({ model, seen, source, go }) {
 
   function arrowOf(arrow, from, to, y) {
     const side = to >= from ? -1 : 1;
-    const group = make("g", { class: arrow.isDead ? "arrow is-dead" : "arrow", role: "listitem", tabindex: "0", "aria-label": `${model.name(arrow.from)} to ${model.name(arrow.to)}: ${arrow.type}${arrow.isDead ? `, died: ${arrow.reason}` : ""}` });
+    const group = make("g", { class: arrow.isDead ? "arrow is-dead" : "arrow", role: "listitem", tabindex: "0", "data-seq": model.seq(arrow.at), "data-from": model.lists.actors[arrow.from], "data-to": model.lists.actors[arrow.to], "aria-label": `${model.name(arrow.from)} to ${model.name(arrow.to)}: ${arrow.type}${arrow.isDead ? `, died: ${arrow.reason}` : ""}` });
     const line = from === to ? `M${from} ${y - 4} h22 v9 h-20` : `M${from} ${y} H${to + side * 2}`;
     group.append(make("path", { class: "hit", d: `M${Math.min(from, to) - 4} ${y} H${Math.max(from, to) + 26}` }), make("path", { d: line }));
     const tip = from === to ? `M${from + 7} ${y + 1} l-5 4 l5 4` : `M${to + side * 7} ${y - 4} L${to + side * 2} ${y} L${to + side * 7} ${y + 4}`;

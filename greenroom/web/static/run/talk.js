@@ -31,7 +31,7 @@ export function makeTalk({ model, seen, source, go }) {
   function draw() {
     const known = agents();
     actor = known.some((each) => each.actor === seen.actor) ? seen.actor : (known[0]?.actor ?? 0);
-    const mark = `${actor}/${model.t(seen.at - 1)}/${known.length}`;
+    const mark = `${actor}/${seen.at}/${known.length}`;
     if (mark === shown) return;
     shown = mark;
     drawHead(known);
@@ -46,7 +46,7 @@ export function makeTalk({ model, seen, source, go }) {
     const first = known.slice(0, CHIPS);
     if (actor && !first.some((each) => each.actor === actor)) first.unshift({ actor, card: model.card(actor) });
     head.replaceChildren(
-      ...first.map((each) => h("button.chip", { type: "button", "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
+      ...first.map((each) => h("button.chip", { type: "button", "data-actor": model.lists.actors[each.actor], "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
       known.length > CHIPS ? h("span.muted", {}, `${known.length - CHIPS} more: choose one in the tree`) : "",
       iconButton("copy", "Copy the conversation as Markdown", () => copyAll(actor)),
     );
@@ -77,9 +77,7 @@ export function makeTalk({ model, seen, source, go }) {
   }
 
   function show(toMoment = true) {
-    const results = new Map();
-    for (const line of held.lines) for (const block of blocksOf(line)) if (block.type === "tool_result") results.set(block.tool_use_id, { block, line });
-    const shownResults = new Set();
+    const results = resultsOf(held);
     const parts = [];
     let isMarked = false;
     held.lines.forEach((line, place) => {
@@ -88,11 +86,12 @@ export function makeTalk({ model, seen, source, go }) {
         isMarked = true;
         parts.push(momentMark());
       }
-      const made = partsOf(line, results, shownResults);
+      const made = partsOf(line, results);
       if (made.length) parts.push(h("article.turn", { class: number >= held.at ? "is-later" : "", "data-line": String(number) }, ...made));
     });
     if (!isMarked) parts.push(momentMark());
     const end = held.from + held.lines.length;
+    log.dataset.actor = model.lists.actors[held.actor];
     log.replaceChildren(
       held.why ? h("p.blank", {}, visible(held.why)) : "",
       held.from > 0 ? h("button.outlined.small.earlier", { type: "button", onclick: () => further(held.from - PAGE) }, `Earlier lines (${held.from})`) : "",
@@ -106,7 +105,7 @@ export function makeTalk({ model, seen, source, go }) {
     return h("p.here", {}, `event ${model.seq(seen.at - 1)} · ${seconds(model.since(seen.at - 1))}`);
   }
 
-  function partsOf(line, results, shownResults) {
+  function partsOf(line, results) {
     if (line.damaged) return [h("p.empty", {}, "This line is damaged.")];
     const isModel = line.message?.role === "assistant";
     const made = [];
@@ -114,10 +113,9 @@ export function makeTalk({ model, seen, source, go }) {
       if (block.type === "text" && block.text) made.push(said(line, isModel, block.text));
       else if (block.type === "thinking") made.push(h("details.thinking", {}, h("summary", {}, "Thinking"), h("div", {}, rich(block.thinking ?? ""))));
       else if (block.type === "tool_use") {
-        const found = results.get(block.id);
-        if (found) shownResults.add(block.id);
-        made.push(h("div.call", { "data-call": visible(block.id), class: held.call && block.id === held.call ? "is-chosen" : "" }, h("div", {}, h("h2", {}, visible(block.name), toEvent(block.id, "tool.begin")), folded(asText(block.input))), h("div", { class: found?.block.is_error ? "is-error" : "" }, h("h2", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet", found ? toEvent(block.id, "tool.end") : ""), found ? folded(resultText(found.block)) : "")));
-      } else if (block.type === "tool_result" && !shownResults.has(block.tool_use_id)) made.push(h("div.call", {}, h("div", {}, h("h2", {}, "result")), h("div", { class: block.is_error ? "is-error" : "" }, folded(resultText(block)))));
+        const found = results.get(block);
+        made.push(h("div.call", { "data-call": visible(block.id), class: held.call && block.id === held.call ? "is-chosen" : "" }, h("div", {}, h("h2", {}, visible(block.name), toEvent(block.id, "tool.begin", line)), folded(asText(block.input))), h("div", { class: `${found?.block.is_error ? "is-error" : ""} ${found?.isLater ? "is-later" : ""}`.trim() }, h("h2", {}, found ? (found.block.is_error ? "failed" : "result") : "no result yet", found ? toEvent(block.id, "tool.end", found.line) : ""), found ? folded(resultText(found.block)) : "")));
+      } else if (block.type === "tool_result" && !results.has(block)) made.push(h("div.call", {}, h("div", {}, h("h2", {}, "result")), h("div", { class: block.is_error ? "is-error" : "" }, folded(resultText(block)))));
       else if (!["text", "tool_result"].includes(block.type)) made.push(h("p.empty", {}, visible(`${block.type}`)));
     }
     return made;
@@ -132,13 +130,16 @@ export function makeTalk({ model, seen, source, go }) {
   }
 
   /** Return a button that leads to the event of a call, which names the call as its line does. */
-  function toEvent(call, kind) {
-    return h("button.link.to-event", { type: "button", title: `Go to its event, ${kind}`, onclick: () => lead(call, kind) }, "event");
+  function toEvent(call, kind, line) {
+    return h("button.link.to-event", { type: "button", title: `Go to its event, ${kind}`, onclick: () => lead(call, kind, line) }, "event");
   }
 
-  async function lead(call, kind) {
+  /** Go to the event of a call; where ids are used again, to the one that is nearest in time to the line. */
+  async function lead(call, kind, line) {
     const { found } = await source.get("search", { words: String(call) }).catch(() => ({ found: [] }));
-    const position = found.find((at) => model.kind(at) === kind && model.tables.events.actor[at] === held.actor);
+    const t = (Date.parse(line.timestamp) - Date.parse(model.run.started)) / 1000 || 0;
+    const away = (at) => Math.abs(model.t(at) - t);
+    const [position] = found.filter((at) => model.kind(at) === kind && model.tables.events.actor[at] === held.actor).sort((a, b) => away(a) - away(b));
     if (position !== undefined) go({ at: position + 1, actor: held.actor });
   }
 
@@ -181,6 +182,24 @@ function blocksOf(line) {
   const content = line.message?.content;
   if (typeof content === "string") return [{ type: "text", text: content }];
   return Array.isArray(content) ? content.filter((block) => block && typeof block === "object") : [];
+}
+
+/**
+ * Pair calls and results: a result is the one of the earliest call before it that has its id and none yet, because some models use ids again.
+ *
+ * The keys are the blocks of both; a call has its result, whether that is behind the moment, and its line.
+ */
+function resultsOf({ lines, from, at }) {
+  const open = new Map();
+  const pairs = new Map();
+  lines.forEach((line, place) => {
+    for (const block of blocksOf(line)) {
+      if (block.type === "tool_use") open.set(block.id, [...(open.get(block.id) ?? []), block]);
+      const call = block.type === "tool_result" ? open.get(block.tool_use_id)?.shift() : undefined;
+      if (call) pairs.set(call, { block, line, isLater: from + place >= at }).set(block, call);
+    }
+  });
+  return pairs;
 }
 
 function resultText(block) {

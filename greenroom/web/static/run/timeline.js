@@ -9,6 +9,7 @@ import { seconds, showState } from "./words.js";
 
 const ROW = 30;
 const AXIS = 26;
+const MOST_LISTED = 500;
 const COLORS = ["life", "turn", "model", "tool", "wait", "bad", "line", "muted", "text", "accent", "surface", "warn"];
 const SIGNS = { restart: "↻", dead: "✕", abort: "■", kill: "■", ask: "?", stuck: "!", crash: "▲" };
 const WORDS = { restart: "restarted", dead: "dead letter", abort: "abort requested", kill: "kill requested", ask: "asked", stuck: "unresponsive", crash: "failed" };
@@ -33,6 +34,7 @@ export function makeTimeline({ model, seen, go }) {
   let shown = [];
   let dragged = null;
   let drawn = "";
+  let listed = "";
   let color = {};
   let width = 0;
   let tall = 0;
@@ -74,6 +76,7 @@ export function makeTimeline({ model, seen, go }) {
   /** Draw what is in sight; where only the moment has moved, only its line and the states. */
   function draw() {
     prepare();
+    if (!table.hidden) return drawTable();
     if (width) lookAtColors();
     lines.draw(cache.rows);
     if (!width) return;
@@ -106,7 +109,6 @@ export function makeTimeline({ model, seen, go }) {
     pen.restore();
     const zoomed = 1 / (window_.to - window_.from);
     setText(zoomText, zoomed > 1.01 ? `${zoomed.toFixed(1)}×` : "");
-    if (!table.hidden) drawTable(from, to);
   }
 
   new ResizeObserver(() => {
@@ -295,10 +297,39 @@ export function makeTimeline({ model, seen, go }) {
     draw();
   }
 
-  function drawTable(from, to) {
-    const found = cache.rows.flatMap(({ actor }) => barsOf(model, actor, from, to).filter(({ level }) => level).map((bar) => ({ actor, ...bar }))).sort((a, b) => a.begin - b.begin);
-    const row = (bar) => h("tr", {}, h("th", { scope: "row" }, visible(model.name(bar.actor))), h("td", {}, visible(`${bar.what} ${bar.name}`)), h("td.right", {}, h("button.link", { type: "button", onclick: () => go({ at: model.tables.slices.event[bar.row] + 1 }) }, seconds(bar.begin - model.t(0)))), h("td.right", {}, seconds(bar.end - bar.begin)), h("td", {}, visible(bar.outcome)));
-    table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ...["Actor", "What", "From", "Took", "Outcome"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, ...found.slice(0, 500).map(row))), found.length > 500 ? h("p.empty", {}, `${found.length - 500} more; zoom in to see them.`) : "");
+  /** Return what the picture shows of a stretch of time: bars and marks, by the number of the event that they begin with. */
+  function factsOf(from, to) {
+    const { slices, ends } = model.tables;
+    const found = [];
+    for (const { actor } of cache.rows) {
+      for (const bar of barsOf(model, actor, from, to)) {
+        const end = model.ends[bar.row];
+        found.push({ ...bar, actor, at: slices.event[bar.row], last: end < 0 ? -1 : ends.event[end] });
+      }
+      for (const { at, shape } of marks.of(actor)) {
+        const t = model.t(at);
+        if (t >= from && t <= to) found.push({ actor, at, last: at, what: WORDS[shape], name: "", begin: t, end: t, outcome: "" });
+      }
+    }
+    return found.sort((a, b) => a.at - b.at);
+  }
+
+  function drawTable() {
+    const mark = [cache.count, cache.quiet, window_.from, window_.to].join();
+    if (mark === listed) return;
+    listed = mark;
+    const found = model.count ? factsOf(cache.scale.time(window_.from), cache.scale.time(window_.to)) : [];
+    const row = (fact) =>
+      h(
+        "tr",
+        { "data-actor": model.lists.actors[fact.actor], "data-from": model.seq(fact.at), "data-to": fact.last < 0 ? "" : model.seq(fact.last) },
+        h("th", { scope: "row" }, visible(model.name(fact.actor))),
+        h("td", {}, visible(`${fact.what} ${fact.name}`.trim())),
+        h("td.right", {}, h("button.link", { type: "button", onclick: () => go({ at: fact.at + 1 }) }, seconds(fact.begin - model.t(0)))),
+        h("td.right", {}, fact.outcome ? seconds(fact.end - fact.begin) : ""),
+        h("td", {}, visible(fact.outcome)),
+      );
+    table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ...["Actor", "What", "From", "Took", "Outcome"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, ...found.slice(0, MOST_LISTED).map(row))), found.length > MOST_LISTED ? h("p.empty", {}, `${(found.length - MOST_LISTED).toLocaleString("en")} more; zoom in to see them.`) : "");
   }
 
   return { node, draw, zoom: (factor) => zoom(factor) };
