@@ -288,6 +288,8 @@ class LinkNode:
     async def _start(self, node: str, id_: str, boot: str, keep: Callable[[Link], Awaitable[object]] | None) -> Link:
         """Start the actor of a link, and return the link."""
         made: list[Link] = []
+        peer = self._peers.get(node, self._guests)
+        permit = LinkPermit() if peer is None else peer.permit
 
         def make(ctx: Context) -> Link:
             assert ctx.nursery is not None
@@ -303,7 +305,7 @@ class LinkNode:
                 recorder=self._runtime.recorder,
                 on_lost=partial(self._lost, (node, id_), ctx.ref),
                 after=lambda delay_s, function: timers.after(delay_s, function).cancel,
-                permit=self._peers[node].permit,
+                permit=permit,
             )
             made.append(link)
             self._links[node, id_] = link
