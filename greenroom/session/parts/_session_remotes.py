@@ -103,9 +103,3 @@ class SessionRemotes:
             name: LinkPeer(token=read_token_file(Path(host.token_file).expanduser()), address=host.address)
             for name, host in self._settings.hosts.items()
         }
-
-
-def open_remotes(services: Services) -> SessionRemotes | None:
-    """Return what starts agents on hosts; None if no host is configured, or the session is done again from a record."""
-    is_any = services.plan.settings.scalars.remote.hosts and not services.effects.is_rerun
-    return SessionRemotes(services) if is_any else None

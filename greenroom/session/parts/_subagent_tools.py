@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from greenroom.agents.subagents import (
     AGENT_TOOL,
@@ -22,10 +22,12 @@ from greenroom.agents.subagents import (
 from greenroom.session.assembly._session_services import Services
 from greenroom.session.equipment._composition import Composition
 from greenroom.session.parts._session_inbox import SessionInbox
-from greenroom.session.parts._session_remotes import open_remotes
 from greenroom.session.parts._session_schedules import SessionSchedules
 from greenroom.session.parts._session_teams import SessionTeams
 from greenroom.session.schedules._schedule_tools import ScheduleTools
+
+if TYPE_CHECKING:
+    from greenroom.session.parts._session_remotes import SessionRemotes
 
 
 @final
@@ -99,3 +101,12 @@ class SubagentTools:
             wait_durable=self._wait_durable,
             definitions=self._composition.definitions.current,
         )
+
+
+def open_remotes(services: Services) -> SessionRemotes | None:
+    """Return what starts agents on hosts; None if no host is configured, or the session is done again from a record."""
+    if not services.plan.settings.scalars.remote.hosts or services.effects.is_rerun:
+        return None
+    from greenroom.session.parts._session_remotes import SessionRemotes
+
+    return SessionRemotes(services)

@@ -31,7 +31,7 @@ from greenroom.mcp import ChannelSettings, McpSettings, ServerRules, read_server
 from greenroom.models import ModelSettings
 from greenroom.models.choice import read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
-from greenroom.session.peers._peer_settings import PeerSettings, RemoteSettings
+from greenroom.session.peers._peer_sessions import PeerSettings, RemoteSettings
 from greenroom.session.schedules._schedule_settings import ScheduleSettings
 from greenroom.session.settings._recovery_settings import RecoverySettings
 from greenroom.session.settings._settings_files import (
