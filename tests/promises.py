@@ -180,6 +180,14 @@ PROMISES: Final = {
     "R4-a": Promise(
         "A watch of an actor of another node is told once: of its end, or of the loss of the link.", "delivery"
     ),
+    "R5-a": Promise(
+        "The output of a remote agent is byte for byte what its host has, and its end is one notice.", "delivery"
+    ),
+    "R5-b": Promise(
+        "Of a remote agent whose host was killed the run is told once that it is lost, when the host is back.",
+        "delivery",
+    ),
+    "R5-c": Promise("An order for a remote agent that is sent again starts no other one.", "delivery"),
     "R13-a": Promise(
         "A peer that breaks the rules, or plays a connection back, ends its own connection only.", "delivery"
     ),
@@ -794,6 +802,9 @@ NOT_IN_A_JOURNAL: Final = {
     "R3-d": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R3-e": Unseen(_FRAMES, ("remote/links/test_link.py",)),
     "R4-a": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R5-a": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_remote_agents.py")),
+    "R5-b": Unseen("a killed process records nothing", ("hosting/test_host_actors.py", "hosting/test_host_command.py")),
+    "R5-c": Unseen(_FRAMES, ("hosting/test_host_actors.py",)),
     "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "R13-c": Unseen(_FRAMES, ("remote/links/test_permits.py",)),

@@ -172,6 +172,7 @@ def _make_app() -> App:
     )
     app.command("greenroom.cli._rerun_command:rerun_command", name="rerun", help="Do a recorded run again.")
     app.command("greenroom.cli._watch_command:watch_command", name="watch", help="Watch a run of another process.")
+    app.command("greenroom.cli._host_command:host_command", name="host", help="Run agents for runs of other processes.")
     app.command("greenroom.cli._sweep_command:sweep_command", name="sweep", help="Remove old runs.")
     agents = App(name="agents", help="List the agents of the current folder, and check their files.")
     for name, text in _AGENTS_COMMANDS.items():

@@ -17,10 +17,10 @@ import trio
 
 from greenroom.core import UsageError
 from greenroom.session import Session
-from greenroom.tasks import AGENT, MCP_CALL
+from greenroom.tasks import AGENTS, MCP_CALL
 
 CEILING_VARIABLE: Final = "GREENROOM_PRINT_BG_WAIT_CEILING_MS"
-AWAITED: Final = frozenset((AGENT, MCP_CALL))
+AWAITED: Final = frozenset((*AGENTS, MCP_CALL))
 """Kinds of tasks that are waited for after the answer."""
 SHELL_GRACE_S: Final = 5.0
 """Seconds that commands may keep running in the background after the answer."""

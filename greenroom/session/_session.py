@@ -424,5 +424,9 @@ class Session:
 
     def _is_quiet(self, *, commands: bool) -> bool:
         refs = (ref for ref, _ in self.agents.known if not ref.is_gone)
-        is_idle = self.agents.pool.is_quiet and are_at_rest((*refs, *self.teams.boards, self.inbox.ref))
+        is_idle = (
+            self.agents.pool.is_quiet
+            and not self.tasks.has_remotes
+            and are_at_rest((*refs, *self.teams.boards, self.inbox.ref))
+        )
         return is_idle and not self.teams.working and not (commands and self.tasks.has_commands)

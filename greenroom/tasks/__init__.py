@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from greenroom.tasks._registry import Tasks, open_tasks
     from greenroom.tasks._task import (
         AGENT,
+        AGENTS,
         COMMANDS,
         MCP_CALL,
         MONITOR,
+        REMOTE_AGENT,
         SHELL,
         TEAMMATE,
         EndReport,
@@ -48,9 +50,11 @@ else:
             "greenroom.tasks._registry": ("Tasks", "open_tasks"),
             "greenroom.tasks._task": (
                 "AGENT",
+                "AGENTS",
                 "COMMANDS",
                 "MCP_CALL",
                 "MONITOR",
+                "REMOTE_AGENT",
                 "SHELL",
                 "TEAMMATE",
                 "EndReport",
@@ -81,12 +85,14 @@ else:
 
 __all__ = [
     "AGENT",
+    "AGENTS",
     "COMMANDS",
     "EVENTS",
     "FOLDS",
     "LOST",
     "MCP_CALL",
     "MONITOR",
+    "REMOTE_AGENT",
     "SHELL",
     "TEAMMATE",
     "TERMINAL",

@@ -28,6 +28,10 @@ AGENT: Final = "local_agent"
 TEAMMATE: Final = "in_process_teammate"
 MCP_CALL: Final = "mcp_task"
 MONITOR: Final = "monitor"
+REMOTE_AGENT: Final = "remote_agent"
+"""An agent on a host."""
+AGENTS: Final = frozenset((AGENT, REMOTE_AGENT))
+"""Kinds of tasks that are sub-agents, wherever they work."""
 COMMANDS: Final = frozenset((SHELL, MONITOR))
 """Kinds of tasks that are processes."""
 
@@ -156,7 +160,7 @@ class Task:
     @property
     def is_told_by_stop(self) -> bool:
         """True if the answer of TaskStop reports its end completely; the end of an agent has more to report."""
-        return self.info.kind != AGENT
+        return self.info.kind not in AGENTS
 
     @property
     def attention(self) -> str:
@@ -319,7 +323,13 @@ def _name(kind: str, description: str) -> str:
     return f'{_WORDS.get(kind, "Background command")} "{description}"'
 
 
-_WORDS: Final = {AGENT: "Agent", TEAMMATE: "Teammate", MCP_CALL: "MCP call", MONITOR: "Monitor"}
+_WORDS: Final = {
+    AGENT: "Agent",
+    REMOTE_AGENT: "Remote agent",
+    TEAMMATE: "Teammate",
+    MCP_CALL: "MCP call",
+    MONITOR: "Monitor",
+}
 
 
 def _ending(state: TaskState, exit_code: int | None, error: str) -> str:

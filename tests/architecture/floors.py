@@ -38,7 +38,7 @@ FLOORS: Final = (
     {"teams"},
     {"session"},
     {"gateway"},
-    {"branches", "headless", "replay", "reruns", "swarm"},
+    {"branches", "headless", "hosting", "replay", "reruns", "swarm"},
     {"web"},
     {"cli", "testing"},
     {"__main__"},

@@ -37,6 +37,7 @@ TAKES: Final = {
     "LimitSettings": "object",
     "SwarmSettings": "object",
     "PeerSettings": "object",
+    "RemoteSettings": "object",
     "RecoverySettings": "object",
     "ScheduleSettings": "object",
     "TeamSettings": "object",

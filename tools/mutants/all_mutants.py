@@ -17,6 +17,7 @@ from tools.mutants.gateway_runs import GATEWAY_RUNS
 from tools.mutants.gateway_sessions import GATEWAY_SESSIONS
 from tools.mutants.gateway_trust import GATEWAY_TRUST
 from tools.mutants.gateway_whole import GATEWAY_WHOLE
+from tools.mutants.hosts import HOSTS
 from tools.mutants.links import LINKS
 from tools.mutants.monitors import MONITORS
 from tools.mutants.network import NETWORK
@@ -46,6 +47,7 @@ MUTANTS: Final = (
     *GATEWAY_SESSIONS,
     *GATEWAY_TRUST,
     *GATEWAY_WHOLE,
+    *HOSTS,
     *LINKS,
     *NETWORK,
     *MONITORS,

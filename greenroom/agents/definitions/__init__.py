@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     )
     from greenroom.agents.definitions._definition_catalog import Definitions, Given, agent_listing, plain_type
     from greenroom.agents.definitions._definition_checks import check_definition
-    from greenroom.agents.definitions._definition_fields import facts_of
+    from greenroom.agents.definitions._definition_fields import facts_of, read_json
     from greenroom.agents.definitions._definition_source import DefinitionSource, load_definitions, read_files
 else:
     __getattr__, __dir__ = lazy_names(
@@ -29,7 +29,7 @@ else:
             ),
             "greenroom.agents.definitions._definition_catalog": ("Definitions", "Given", "agent_listing", "plain_type"),
             "greenroom.agents.definitions._definition_checks": ("check_definition",),
-            "greenroom.agents.definitions._definition_fields": ("facts_of",),
+            "greenroom.agents.definitions._definition_fields": ("facts_of", "read_json"),
             "greenroom.agents.definitions._definition_source": ("DefinitionSource", "load_definitions", "read_files"),
         },
     )
@@ -49,4 +49,5 @@ __all__ = [
     "load_definitions",
     "plain_type",
     "read_files",
+    "read_json",
 ]

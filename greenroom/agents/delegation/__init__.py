@@ -11,8 +11,8 @@ if TYPE_CHECKING:
         session_mode,
     )
     from greenroom.agents.delegation._input import AgentCall, read_call
-    from greenroom.agents.delegation._results import TeammateSpawned
-    from greenroom.agents.delegation._routing import SpawnRefused, TeammateRoute, route, route_skill
+    from greenroom.agents.delegation._results import RemoteLaunched, TeammateSpawned
+    from greenroom.agents.delegation._routing import RemoteRoute, SpawnRefused, TeammateRoute, route, route_skill
     from greenroom.agents.delegation._send_message_call import SendMessageCall, read_letter, shortened
     from greenroom.agents.delegation._situation import Teams
     from greenroom.agents.delegation._tool_pool import (
@@ -34,8 +34,14 @@ else:
                 "session_mode",
             ),
             "greenroom.agents.delegation._input": ("AgentCall", "read_call"),
-            "greenroom.agents.delegation._results": ("TeammateSpawned",),
-            "greenroom.agents.delegation._routing": ("SpawnRefused", "TeammateRoute", "route", "route_skill"),
+            "greenroom.agents.delegation._results": ("RemoteLaunched", "TeammateSpawned"),
+            "greenroom.agents.delegation._routing": (
+                "RemoteRoute",
+                "SpawnRefused",
+                "TeammateRoute",
+                "route",
+                "route_skill",
+            ),
             "greenroom.agents.delegation._send_message_call": ("SendMessageCall", "read_letter", "shortened"),
             "greenroom.agents.delegation._situation": ("Teams",),
             "greenroom.agents.delegation._tool_pool": (
@@ -53,6 +59,8 @@ __all__ = [
     "COORDINATOR_PROMPT",
     "COORDINATOR_TOOLS",
     "AgentCall",
+    "RemoteLaunched",
+    "RemoteRoute",
     "SendMessageCall",
     "SpawnRefused",
     "TeammateRoute",

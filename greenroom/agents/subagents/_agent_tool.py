@@ -45,6 +45,7 @@ class AgentTool:
         pool: Starts what is asked for.
         teams: Returns the team of the session as it is now.
         spawn_teammate: Starts a teammate; None where there are no teams. It raises `ToolError` if it cannot.
+        launch_remote: Starts an agent on a host; None where none is configured. It raises `ToolError` if it cannot.
         wait_durable: Returns when all that was recorded so far survives a crash; None: nothing is kept.
         definitions: Those that the model reads of; they stay the same, so that prompts stay cached.
     """
@@ -52,6 +53,7 @@ class AgentTool:
     pool: SubagentPool
     teams: Callable[[], Teams] = Teams
     spawn_teammate: Callable[[TeammateRoute, AgentCall], Awaitable[SpawnResult]] | None = None
+    launch_remote: Callable[[RemoteRoute, AgentCall, ToolContext], Awaitable[SpawnResult]] | None = None
     wait_durable: Callable[[], Awaitable[None]] | None = None
     definitions: Definitions
     description: str = attrs.field(init=False)
@@ -95,7 +97,7 @@ class AgentTool:
         definitions = await self.pool.ground.find_definitions()
         way = self._route(call, ctx.actor, caller, definitions)
         if isinstance(way, TeammateRoute | RemoteRoute):
-            return self._said(await self._start_elsewhere(way, call), ctx, caller)
+            return self._said(await self._start_elsewhere(way, call, ctx), ctx, caller)
         order = self._order(call, way, ctx, caller)
         try:
             subagent = await self.pool.start(order)
@@ -147,12 +149,19 @@ class AgentTool:
             caller=caller,
             limits=limits_of(pool),
             teams=self.teams(),
+            has_remote_hosts=self.launch_remote is not None,
         )
 
-    async def _start_elsewhere(self, way: TeammateRoute | RemoteRoute, call: AgentCall) -> SpawnResult:
-        if isinstance(way, RemoteRoute) or self.spawn_teammate is None:
+    async def _start_elsewhere(
+        self, way: TeammateRoute | RemoteRoute, call: AgentCall, ctx: ToolContext
+    ) -> SpawnResult:
+        if isinstance(way, TeammateRoute):
+            if self.spawn_teammate is None:
+                raise ToolError("there are no teams here")
+            return await self.spawn_teammate(way, call)
+        if self.launch_remote is None:
             raise ToolError("no remote host is configured")
-        return await self.spawn_teammate(way, call)
+        return await self.launch_remote(way, call, ctx)
 
     def _order(self, call: AgentCall, way: NamedRoute | ForkRoute, ctx: ToolContext, caller: AgentState) -> SpawnOrder:
         is_fork = isinstance(way, ForkRoute)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
     from greenroom.remote.links._remote_calls import LinkLost, RemoteError
     from greenroom.remote.links._remote_ref import RemoteRef
+    from greenroom.remote.links._served_actors import PublishedActors
 else:
     __getattr__, __dir__ = lazy_names(
         globals(),
@@ -39,6 +40,7 @@ else:
                 "RemoteError",
             ),
             "greenroom.remote.links._remote_ref": ("RemoteRef",),
+            "greenroom.remote.links._served_actors": ("PublishedActors",),
         },
     )
 
@@ -54,6 +56,7 @@ __all__ = [
     "LinkPermit",
     "LinkState",
     "NodeViolation",
+    "PublishedActors",
     "RemoteError",
     "RemoteMessageDied",
     "RemoteRef",

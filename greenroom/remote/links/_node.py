@@ -113,6 +113,7 @@ class LinkNode:
         pace: LinkPace,
         dial: Dial,
         records_frames: bool,
+        guests: LinkPeer | None,
     ) -> None:
         self.name = name
         self.boot = new_id(runtime.ports.ids)
@@ -122,6 +123,7 @@ class LinkNode:
         self._supervisor = supervisor
         self._codec = codec
         self._peers = dict(peers)
+        self._guests = guests
         self._pace = pace
         self._dial = dial
         self._records_frames = records_frames
@@ -249,7 +251,7 @@ class LinkNode:
         except WireError as error:
             await connection.close(error.code, str(error))
             return
-        peer = self._peers.get(theirs.node)
+        peer = self._peers.get(theirs.node, self._guests)
         token = peer.token if peer is not None else secrets.token_bytes(32)
         link = self._links.get((theirs.node, theirs.link))
         is_known = link is not None and link.boot == theirs.boot
@@ -297,6 +299,8 @@ class LinkNode:
     async def _start(self, node: str, id_: str, boot: str, keep: Callable[[Link], Awaitable[object]] | None) -> Link:
         """Start the actor of a link, and return the link."""
         made: list[Link] = []
+        peer = self._peers.get(node, self._guests)
+        permit = LinkPermit() if peer is None else peer.permit
 
         def make(ctx: Context) -> Link:
             assert ctx.nursery is not None
@@ -312,7 +316,7 @@ class LinkNode:
                 recorder=self._runtime.recorder,
                 on_lost=partial(self._lost, (node, id_), ctx.ref),
                 after=lambda delay_s, function: timers.after(delay_s, function).cancel,
-                permit=self._peers[node].permit,
+                permit=permit,
                 records_frames=self._records_frames,
             )
             made.append(link)
@@ -379,6 +383,7 @@ async def open_node(
     listen: Sequence[Tcp | UnixSocket] = (),
     hosts: Sequence[str] = (),
     pace: LinkPace | None = None,
+    guests: LinkPeer | None = None,
     report: Callable[[Incident], None] | None = None,
     dial: Dial = dialled,
     records_frames: bool = False,
@@ -395,6 +400,8 @@ async def open_node(
         listen: Where links are taken; nowhere by default. Beyond this machine TLS is required.
         hosts: Further exact values of `Host` under which it is reached.
         pace: Times of links.
+        guests: Nodes of any other name that know this token and connect to this one, such as the runs of one user; by default there are
+            none. Whoever knows the token may claim any of those names.
         report: Called with what a log should name.
         dial: Opens connections; by default WebSockets. Tests hand in connections in memory.
         records_frames: True to record each frame that crosses a link, for checks over the journals of all nodes.
@@ -420,6 +427,7 @@ async def open_node(
         pace=pace or LinkPace(),
         dial=dial,
         records_frames=records_frames,
+        guests=guests,
     )
     runtime.recorder.emit(NodeOpened(node=name, boot=node.boot, records_frames=records_frames))
     try:

@@ -69,6 +69,7 @@ async def started(session: Session, services: Services, loaded: Loaded | None, l
                     agents.close()
                 await session.asides.finish()
             finally:
+                await agents.close_remotes()  # noqa: ASYNC102 - shielded and bounded inside
                 agents.pool.close()
                 await tell_of_end(home, services.recorder)  # noqa: ASYNC102 - shielded and bounded inside
                 session.tasks.end_calls(Cause("session", "the session ends"))

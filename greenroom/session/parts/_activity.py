@@ -13,7 +13,7 @@ from greenroom.agents.subagents import SubagentPool
 from greenroom.core import Recorder
 from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._session_teams import SessionTeams
-from greenroom.tasks import AGENT, COMMANDS, MCP_CALL
+from greenroom.tasks import AGENTS, COMMANDS, MCP_CALL
 
 
 @final
@@ -24,7 +24,7 @@ class Activity:
     is_busy: bool
     """True if the main agent takes a turn, or if a message or a notice is on its way to it."""
     agents: int
-    """Number of sub-agents that run, and of teammates that work."""
+    """Number of sub-agents that run, here and on hosts, and of teammates that work."""
     calls: int
     """Number of calls of MCP servers that run as tasks."""
     commands: int
@@ -37,7 +37,7 @@ def observe(main: Ref[Any], inbox: SessionInbox, pool: SubagentPool, teams: Sess
     is_reporting = any(member.task.is_finished and not member.task.is_settled for member in pool.subagents.values())
     return Activity(
         is_busy=is_reporting or not are_at_rest((main, inbox.ref)),
-        agents=kinds.count(AGENT) + teams.working,
+        agents=sum(kind in AGENTS for kind in kinds) + teams.working,
         calls=kinds.count(MCP_CALL),
         commands=sum(kind in COMMANDS for kind in kinds),
     )

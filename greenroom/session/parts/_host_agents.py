@@ -242,6 +242,14 @@ class TaskHandle:
             is_undelivered=task.report is EndReport.UNDELIVERED,
         )
 
+    async def wait_recorded(self) -> None:
+        """Return when everything that it has said so far is in its output file.
+
+        Raises:
+            JournalError: It could not be recorded.
+        """
+        await self._recording.commit()
+
     def kill(self, why: str = "killed") -> bool:
         """End its run now, with everything that it started; return True if it was still running. No model can resume it
         afterwards.

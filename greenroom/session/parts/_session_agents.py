@@ -105,6 +105,7 @@ class SessionAgents:
         self._tools = SubagentTools(*parts, commit=journal.commit, wait_durable=self._wait_durable)
         self._tools.bind()
         self.schedules = self._tools.schedules
+        self.close_remotes = self._tools.close_remotes
 
     def __len__(self) -> int:
         return len(self.known)

@@ -11,7 +11,7 @@ from greenroom.core import Cause, UsageError
 from greenroom.models.budgets import Budget
 from greenroom.session.parts._host_agents import TaskHandle
 from greenroom.session.parts._session_status import TaskStatus, status_of
-from greenroom.tasks import COMMANDS, MCP_CALL, TEAMMATE, NoticeMode, Tasks
+from greenroom.tasks import COMMANDS, MCP_CALL, REMOTE_AGENT, TEAMMATE, NoticeMode, Tasks
 from greenroom.trace import Journal
 
 
@@ -123,6 +123,11 @@ class SessionTasks:
             if task.is_background and task.info.kind != TEAMMATE:  # a teammate's turns fail, and it lives on
                 task.defer_notice()
                 task.kill(Cause("budget", str(denial)))
+
+    @property
+    def has_remotes(self) -> bool:
+        """True if an agent works on a host, or its end has not been processed yet."""
+        return any(task.info.kind == REMOTE_AGENT and not task.is_settled for task in self.table.all())
 
     @property
     def has_commands(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from greenroom.agents.subagents import (
     AGENT_TOOL,
@@ -25,6 +25,9 @@ from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._session_schedules import SessionSchedules
 from greenroom.session.parts._session_teams import SessionTeams
 from greenroom.session.schedules._schedule_tools import ScheduleTools
+
+if TYPE_CHECKING:
+    from greenroom.session.parts._session_remotes import SessionRemotes
 
 
 @final
@@ -62,6 +65,7 @@ class SubagentTools:
         self._post = post
         self._teams = teams
         self.schedules = SessionSchedules(services, inbox)
+        self._remotes = open_remotes(services)
         self._commit = commit
         self._wait_durable = wait_durable
 
@@ -79,6 +83,11 @@ class SubagentTools:
             }
         )
 
+    async def close_remotes(self) -> None:
+        """Stop the agents on hosts; bounded and shielded."""
+        if self._remotes is not None:
+            await self._remotes.close()
+
     def relist(self) -> None:
         """Show models the definitions of this moment, from their next request on."""
         self._composition.toolbox.exchange(AGENT_TOOL, self._agent_tool(), self._composition.rules.homes)
@@ -88,6 +97,16 @@ class SubagentTools:
             pool=self._pool,
             teams=self._teams.describe,
             spawn_teammate=self._teams.join,
+            launch_remote=None if self._remotes is None else self._remotes.launch,
             wait_durable=self._wait_durable,
             definitions=self._composition.definitions.current,
         )
+
+
+def open_remotes(services: Services) -> SessionRemotes | None:
+    """Return what starts agents on hosts; None if no host is configured, or the session is done again from a record."""
+    if not services.plan.settings.scalars.remote.hosts or services.effects.is_rerun:
+        return None
+    from greenroom.session.parts._session_remotes import SessionRemotes
+
+    return SessionRemotes(services)

@@ -23,7 +23,7 @@ import trio
 from greenroom.agents.subagents import SESSION, LetterAnswer, PeerState, PeerStatus
 from greenroom.core import JournalError, PeerError, UsageError, is_session_id
 from greenroom.core.ports import Ports
-from greenroom.core.validation import checked
+from greenroom.core.validation import checked, positive
 from greenroom.inbox import BoxFull, LetterPolicy, Origin, StoredItem, peer
 from greenroom.permissions import BRIDGE, SOCKET
 from greenroom.remote import Letter, LetterRefusal, LetterRefused, check_listening, open_letterbox, send_letter
@@ -62,6 +62,28 @@ class PeerSettings:
     """The path of a Unix socket on which letters are taken too; empty for none."""
     sockets: tuple[str, ...] = ()
     """Paths of sockets of other sessions, such as those of other projects, that `ListAgents` shows."""
+
+
+@final
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class HostAddress:
+    """A host, as this session knows it."""
+
+    address: str
+    """Where it listens: `unix:/path`, `http://127.0.0.1:port` or `https://host:port`."""
+    token_file: str
+    """The file of mode 0600 with the token of the host."""
+
+
+@final
+@attrs.frozen(kw_only=True, field_transformer=checked)
+class RemoteSettings:
+    """Agents on other processes."""
+
+    hosts: dict[str, HostAddress] = attrs.field(factory=dict)
+    """Hosts by the names of their nodes."""
+    unreachable_s: float = attrs.field(default=900.0, validator=positive)
+    """Seconds without a word of its host after which a remote agent counts as failed."""
 
 
 @final

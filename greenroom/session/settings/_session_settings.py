@@ -31,7 +31,7 @@ from greenroom.mcp import ChannelSettings, McpSettings, ServerRules, read_server
 from greenroom.models import ModelSettings
 from greenroom.models.choice import read_effort
 from greenroom.permissions import PermissionSettings, Source, read_permissions
-from greenroom.session.peers._peer_sessions import PeerSettings
+from greenroom.session.peers._peer_sessions import PeerSettings, RemoteSettings
 from greenroom.session.schedules._schedule_settings import ScheduleSettings
 from greenroom.session.settings._recovery_settings import RecoverySettings
 from greenroom.session.settings._settings_files import (
@@ -200,6 +200,9 @@ class SessionSettings:
     channels: dict[str, ChannelSettings] = attrs.field(factory=dict)
     """MCP servers that may push messages to the main agent, by their names; `{}` for the defaults. A project's files cannot
     list any, even if it is trusted."""
+    remote: RemoteSettings = attrs.field(factory=RemoteSettings)
+    """Agents on other processes: `hosts` by name, each with `address` and `token_file`; `unreachable_s`. A project's files cannot
+    list any, even if it is trusted."""
     schedules: ScheduleSettings = attrs.field(factory=ScheduleSettings)
     """Scheduled prompts: `enabled`, `durable`, `tz`."""
     recovery: RecoverySettings = attrs.field(factory=RecoverySettings)
@@ -230,7 +233,7 @@ class SessionSettings:
 _MERGED: Final = frozenset(
     ("permissions", "hooks", "env", "mcpServers", "plugins", "allowedMcpServers", "deniedMcpServers")
 )
-_NOT_OF_PROJECTS: Final = frozenset(("channels",))
+_NOT_OF_PROJECTS: Final = frozenset(("channels", "remote"))
 """Keys that a project's files cannot set, even if it is trusted."""
 _SWITCHES: Final = frozenset(("disableAllHooks", "allowManagedHooksOnly", "allowManagedPermissionRulesOnly"))
 AT_ONCE: Final = frozenset(("permissions", "hooks", "env")) | _SWITCHES

@@ -1,0 +1,17 @@
+"""Hosts: processes that run agents for the runs of others."""
+
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
+
+if TYPE_CHECKING:
+    from greenroom.hosting._host_process import run_host
+else:
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "greenroom.hosting._host_process": ("run_host",),
+        },
+    )
+
+__all__ = [
+    "run_host",
+]

@@ -1,0 +1,62 @@
+"""Agents on another process: the messages between a run and the host of its agents, and the agents of a run that work there."""
+
+from greenroom._lazy_names import TYPE_CHECKING, lazy_names
+
+if TYPE_CHECKING:
+    from greenroom.remote.hosts._host_messages import (
+        HOST_ACTOR,
+        MAX_OUTPUT_PART,
+        AgentNews,
+        DescribeHost,
+        FollowAgent,
+        HostDescription,
+        LaunchAgent,
+        LaunchAnswer,
+        ReleaseAgent,
+        StopAgent,
+        follower_name,
+        host_codec,
+    )
+    from greenroom.remote.hosts._host_tokens import make_token_file, read_token_file
+    from greenroom.remote.hosts._remote_agents import RemoteAgents, RemoteOrder
+else:
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "greenroom.remote.hosts._host_messages": (
+                "HOST_ACTOR",
+                "MAX_OUTPUT_PART",
+                "AgentNews",
+                "DescribeHost",
+                "FollowAgent",
+                "HostDescription",
+                "LaunchAgent",
+                "LaunchAnswer",
+                "ReleaseAgent",
+                "StopAgent",
+                "follower_name",
+                "host_codec",
+            ),
+            "greenroom.remote.hosts._host_tokens": ("make_token_file", "read_token_file"),
+            "greenroom.remote.hosts._remote_agents": ("RemoteAgents", "RemoteOrder"),
+        },
+    )
+
+__all__ = [
+    "HOST_ACTOR",
+    "MAX_OUTPUT_PART",
+    "AgentNews",
+    "DescribeHost",
+    "FollowAgent",
+    "HostDescription",
+    "LaunchAgent",
+    "LaunchAnswer",
+    "ReleaseAgent",
+    "RemoteAgents",
+    "RemoteOrder",
+    "StopAgent",
+    "follower_name",
+    "host_codec",
+    "make_token_file",
+    "read_token_file",
+]

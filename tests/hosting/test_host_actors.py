@@ -1,0 +1,122 @@
+"""The actors of a host in virtual time: start, follow, stop, results, and the same message once more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from greenroom.models import Call, Say
+from greenroom.remote.hosts import DescribeHost, LaunchAnswer, ReleaseAgent, StopAgent
+from greenroom.tools import tool
+from tests.hosting.host_kit import DEFINITION, RUN, opened_host, order, plan_of
+
+pytestmark = pytest.mark.usefixtures("virtual_time")
+
+
+@tool
+async def look(at: str) -> str:
+    """Look at it.
+
+    Args:
+        at: What to look at.
+    """
+    return f"{at} is blue"
+
+
+@pytest.mark.promise("R5-a")
+async def test_an_agent_is_followed_from_its_start_to_its_end(tmp_path: Path) -> None:
+    script = [[Say("I look."), Call("look", {"at": "the sky"})], "It is blue."]
+    async with opened_host(plan_of(tmp_path, script, tools=(look,))) as desk:
+        assert await desk.ask(order()) == LaunchAnswer()
+        first = await desk.follow()
+        assert (first.state, first.output) == ("running", b"")
+        end, output = await desk.follow_to_end()
+        assert (end.state, end.result, end.tool_uses, end.duration_ms) == ("completed", "It is blue.", 1, 2000)
+        [file] = (tmp_path / "runs").glob("*/tasks/*.output")
+        assert output == file.read_bytes()
+        text = output.decode()
+        assert text.index("I look.") < text.index("It is blue.")
+        assert await desk.follow(offset=5, version=end.version) == await desk.follow(offset=5, version=end.version)
+        nothing_new = await desk.follow(offset=len(output), version=end.version, wait_s=3)
+        assert (nothing_new.output, nothing_new.state) == (b"", "completed")
+
+
+@pytest.mark.promise("R5-c")
+async def test_the_same_order_again_starts_nothing(tmp_path: Path) -> None:
+    async with opened_host(plan_of(tmp_path, ["once"])) as desk:
+        assert [await desk.ask(order()) for _ in range(3)] == [LaunchAnswer()] * 3
+        assert (await desk.follow_to_end())[0].result == "once"
+        assert await desk.ask(order()) == LaunchAnswer()
+
+
+async def test_a_stop_ends_an_agent_and_its_end_says_who(tmp_path: Path) -> None:
+    async with opened_host(plan_of(tmp_path, ["never said"], wait_s=1000)) as desk:
+        await desk.ask(order())
+        stop = StopAgent(run=RUN, task="r00000001", why="no longer needed")
+        assert await desk.ask(stop) is True
+        assert await desk.ask(stop) is True
+        end, _ = await desk.follow_to_end()
+        assert (end.state, end.end_reason) == ("killed", "no longer needed")
+        assert await desk.ask(StopAgent(run=RUN, task="r00000009", why="")) is False
+
+
+async def test_agents_of_one_run_share_a_session_until_they_are_released(tmp_path: Path) -> None:
+    async with opened_host(plan_of(tmp_path, ["a", "b"])) as desk:
+        for task in ("r00000001", "r00000002"):
+            await desk.ask(order(task))
+            assert await desk.ask(ReleaseAgent(run=RUN, task=task)) is False
+        for task in ("r00000001", "r00000002"):
+            await desk.follow_to_end(task)
+        assert len(list((tmp_path / "runs").glob("*/journal.jsonl"))) == 1
+        for task in ("r00000001", "r00000002"):
+            assert await desk.ask(ReleaseAgent(run=RUN, task=task)) is True
+        assert list((tmp_path / "agents" / RUN).iterdir()) == []
+        assert desk.published.find(f"host/{RUN}/r00000001") is None
+
+
+async def test_an_order_that_cannot_be_carried_out_says_why(tmp_path: Path) -> None:
+    async with opened_host(plan_of(tmp_path, ["said"], workspaces={"shop": tmp_path}, max_running=1)) as desk:
+        refusals = {
+            "no workspace 'attic'; it has: shop": order(workspace="attic"),
+            "the definition cannot be used": order(definition={"name": "x y", "description": ""}),
+            "the permission mode 'bypassPermissions'": order(
+                definition={**DEFINITION, "permissionMode": "bypassPermissions"}
+            ),
+        }
+        for why, refused in refusals.items():
+            assert why in (await desk.ask(refused)).refused
+        assert await desk.ask(order(workspace="shop")) == LaunchAnswer()
+        assert "runs 1 agents" in (await desk.ask(order("r00000002"))).refused
+        assert (await desk.ask(DescribeHost())).running == 1
+        await desk.follow_to_end()
+    assert not list((tmp_path / "agents" / RUN).glob("r00000002*"))
+
+
+@pytest.mark.promise("R5-b")
+async def test_a_host_that_starts_anew_knows_what_ended_and_what_is_lost(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, ["said"])
+    async with opened_host(plan) as desk:
+        await desk.ask(order())
+        _, output = await desk.follow_to_end()
+    lost = tmp_path / "agents" / RUN / "r00000002.json"
+    lost.write_text((lost.with_name("r00000001.json")).read_text().replace("r00000001", "r00000002"))
+    lost.write_text(lost.read_text().partition(', "end"')[0] + ', "end": null}')
+    async with opened_host(plan_of(tmp_path, [])) as desk:
+        end, again = await desk.follow_to_end()
+        assert (end.state, end.result, again) == ("completed", "said", output)
+        end, _ = await desk.follow_to_end("r00000002")
+        assert (end.state, end.ended_by) == ("failed", "lost")
+        assert await desk.ask(order("r00000002")) == LaunchAnswer()  # it is not run once more
+
+
+async def test_an_agent_whose_run_is_gone_is_stopped(tmp_path: Path) -> None:
+    async with opened_host(plan_of(tmp_path, ["never said"], wait_s=1000)) as desk:
+        await desk.ask(order())
+        for _ in range(10):  # as long as its run asks, it works
+            news = await desk.follow(version=(await desk.follow()).version)
+            assert news.state == "running"
+        await trio.sleep(70)
+        end, _ = await desk.follow_to_end()
+        assert (end.state, end.end_reason) == ("killed", "its run has not asked for it for 60 s")

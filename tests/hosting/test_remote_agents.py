@@ -1,0 +1,111 @@
+"""Agents of a session that work on a host: a real socket between them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greenroom.agents.subagents import AGENT_TOOLS
+from greenroom.hosting._open_host import OpenHost, open_host
+from greenroom.models import Call, ModelRequest, ScriptedModel
+from greenroom.serving import UnixSocket
+from greenroom.session import Session, open_session
+from greenroom.tools.builtin import STANDARD_TOOLS
+from tests.hosting.host_kit import plan_of
+
+TOKEN = b"0123456789abcdef0123456789abcdef"
+REMOTE = Call("Agent", {"description": "Far away", "prompt": "Work!", "subagent_type": "far", "isolation": "remote"})
+FAR = {"far": {"description": "Works elsewhere.", "prompt": "You work."}}
+
+
+@asynccontextmanager
+async def hosted(folder: Path, script: Any, **changes: Any) -> AsyncIterator[OpenHost]:
+    plan = plan_of(folder / "host", script, **{"wait_s": 0.0, **changes})
+    async with open_host(plan, name="far", token=TOKEN, listen=[UnixSocket(folder / "far")]) as host:
+        yield host
+
+
+@asynccontextmanager
+async def launching(folder: Path, script: Any) -> AsyncIterator[Session]:
+    token = folder / "token"
+    token.write_bytes(TOKEN)
+    token.chmod(0o600)
+    hosts = {"far": {"address": f"unix:{folder / 'far'}", "token_file": str(token)}}
+    async with open_session(
+        model=ScriptedModel(script),
+        cwd=folder,
+        runs=folder / "runs",
+        tools=(*STANDARD_TOOLS, *AGENT_TOOLS),
+        agents=FAR,
+        settings={"remote": {"hosts": hosts}},
+    ) as session:
+        yield session
+
+
+def texts(request: ModelRequest) -> str:
+    return str(request.messages)
+
+
+@pytest.mark.promise("R5-a")
+async def test_an_agent_works_on_a_host_and_its_end_is_one_notice(short: Path) -> None:
+    said: list[str] = []
+
+    def read(request: ModelRequest) -> str:
+        said.append(texts(request))
+        return "so it is"
+
+    async with hosted(short, ["I found it."]):
+        async with launching(short, [REMOTE, "launched", read]) as session:
+            answer = await session.run("Go!")
+            assert answer.text == "launched"
+            await session.wait_quiet()
+            [task] = session.tasks.all()
+            assert (task.kind, task.state.value, task.id[0]) == ("remote_agent", "completed", "r")
+    assert not any((short / "host" / "agents").glob("*/*.json"))  # the host was told that the end is on record
+    [journal] = (short / "host" / "runs").glob("*/tasks/*.output")
+    assert (short / "runs" / session.id / "tasks" / f"{task.id}.output").read_bytes() == journal.read_bytes() != b""
+    assert len(said) == 1
+    assert said[0].count("<task-notification>") == 1
+    assert "I found it." in said[0]
+    assert f"greenroom://far/{session.id}#{task.id}" in said[0]
+
+
+async def test_a_stop_ends_an_agent_on_its_host(short: Path) -> None:
+    async with (
+        hosted(short, ["never said"], wait_s=1000.0) as host,
+        launching(short, [REMOTE, "launched", "I see"]) as session,
+    ):
+        await session.run("Go!")
+        [task] = session.tasks.all()
+        assert host.agents.running == 1
+        assert session.activity().agents == 1
+        session.tasks.kill(task.id, "enough")
+        await session.wait_quiet()
+        assert session.tasks.all()[0].state.value == "killed"
+        assert host.agents.running == 0
+
+
+async def test_the_end_of_a_session_stops_its_agents_there(short: Path) -> None:
+    async with hosted(short, ["never said"], wait_s=1000.0) as host:
+        async with launching(short, [REMOTE, "launched"]) as session:
+            await session.run("Go!")
+            assert host.agents.running == 1
+        assert host.agents.running == 0
+        assert session.tasks.all()[0].state.value == "killed"
+
+
+async def test_a_host_that_is_not_there_is_one_line(short: Path) -> None:
+    said: list[str] = []
+
+    def read(request: ModelRequest) -> str:
+        said.append(texts(request))
+        return "then not"
+
+    async with launching(short, [REMOTE, read]) as session:
+        assert (await session.run("Go!")).text == "then not"
+    assert "the host 'far' cannot be used" in said[0]
+    assert "task-notification" not in said[0]
