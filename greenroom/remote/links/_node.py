@@ -351,6 +351,18 @@ class LinkNode:
 _TEMPORARY: Final = ChildSpec(restart=Restart.TEMPORARY)
 
 
+def _check_nodes(name: str, peers: Mapping[str, LinkPeer]) -> None:
+    """Raise UsageError if a name or an address cannot be used."""
+    try:
+        for each in (name, *peers):
+            check_node_name(each)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    for peer in peers.values():
+        if peer.address:
+            read_address(peer.address)
+
+
 @asynccontextmanager
 async def _listening(
     node: LinkNode, listen: Sequence[Tcp | UnixSocket], hosts: Sequence[str], report: Callable[[Incident], None] | None
@@ -409,14 +421,7 @@ async def open_node(
     Raises:
         UsageError: A name, a token, an address or a place to listen cannot be used; the text says which.
     """
-    try:
-        for each in (name, *(peers or {})):
-            check_node_name(each)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    for peer in (peers or {}).values():
-        if peer.address:
-            read_address(peer.address)
+    _check_nodes(name, peers or {})
     supervisor = await runtime.spawn_supervisor("remote", escalates=False)
     node = LinkNode(
         runtime,

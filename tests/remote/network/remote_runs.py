@@ -31,7 +31,7 @@ LONG_S: Final = (60.0, 0.0)
 LAUNCHER: Final = "red"
 _WORD_S: Final = 3.0
 _ASK_S: Final = 4.0
-_AT_MOST_S: Final = 240.0
+_SETTLE_S: Final = 240.0
 
 
 @attrs.frozen
@@ -251,7 +251,7 @@ def remote_runs(
             await trio.sleep(LONG_S[sim.choose(2)])
             network.heal()
             await trio.sleep(70)  # results come, and processes may still die at a point
-            await network.settle(within_s=_AT_MOST_S)
+            await network.settle(within_s=_SETTLE_S)
             after(network)
 
     return scenario
