@@ -62,12 +62,17 @@ def run_host(
     try:
         return trio.run(partial(_serve, plan, name=name, token=read_token_file(path), place=place, token_file=path))
     except BaseExceptionGroup as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            error = error.exceptions[0]
+        error = _only_error(group)
         if isinstance(error, GreenroomError):
             raise error from None
         raise
+
+
+def _only_error(error: BaseException) -> BaseException:
+    """Return the only error of a group of groups; the group itself if there are several."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 async def _serve(plan: HostPlan, *, name: str, token: bytes, place: Tcp | UnixSocket, token_file: Path) -> int:

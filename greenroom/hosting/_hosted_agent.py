@@ -126,7 +126,10 @@ class HostedAgent:
         await ports.blocking.run(_write, self.record, json.dumps(known).encode(), ports)
 
     async def finish(self, handle: TaskHandle, ports: Ports) -> None:
-        """Wait for its end, record that, and wake those who follow it."""
+        """Wait for its end, record that, and wake those who follow it.
+
+        An end that the disk refuses is told all the same: only if the process of the host ends before its release, it is one that is lost.
+        """
         result = await handle.wait_finished()
         before, task = self._news(), handle.task
         self.end = attrs.evolve(
@@ -138,7 +141,8 @@ class HostedAgent:
             ended_by="" if result.cause is None else result.cause.who,
             end_reason="" if result.cause is None else result.cause.why,
         )
-        await self.save(ports)
+        with suppress(OSError):
+            await self.save(ports)
         self.note_change()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,21 @@ async def test_a_host_that_starts_anew_knows_what_ended_and_what_is_lost(tmp_pat
         end, _ = await desk.follow_to_end("r00000002")
         assert (end.state, end.ended_by) == ("failed", "lost")
         assert await desk.ask(order("r00000002")) == LaunchAnswer()  # it is not run once more
+
+
+async def test_an_end_that_the_disk_refuses_is_told_all_the_same(tmp_path: Path) -> None:
+    """And the host works on."""
+    async with opened_host(plan_of(tmp_path, ["said", "said, too"], wait_s=10)) as desk:
+        await desk.ask(order())
+        records = tmp_path / "agents" / RUN
+        shutil.rmtree(records)
+        records.write_text("in the way")
+        assert (await desk.follow_to_end())[0].result == "said"
+        answer = await desk.ask(order("r00000002"))
+        assert "in the way" in answer.refused or str(records) in answer.refused
+        records.unlink()
+        assert await desk.ask(order("r00000002")) == LaunchAnswer()
+        assert (await desk.follow_to_end("r00000002"))[0].result == "said, too"
 
 
 async def test_an_agent_whose_run_is_gone_is_stopped(tmp_path: Path) -> None:
