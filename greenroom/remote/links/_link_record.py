@@ -42,6 +42,7 @@ class NodeClosed(Event):
     kind: ClassVar[str] = "node.closed"
 
     node: str
+    """Its name."""
 
 
 @final
