@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.hosting._open_host import OpenHost, open_host
-from greenroom.models import Call, ModelRequest, ScriptedModel
-from greenroom.serving import UnixSocket
+from greenroom.models import Call, ModelRequest, Say, ScriptedModel
+from greenroom.serving import UnixSocket, open_unix_listener
 from greenroom.session import Session, open_session
+from greenroom.tools import tool
 from greenroom.tools.builtin import STANDARD_TOOLS
 from tests.hosting.host_kit import plan_of
+from tests.remote.links.cutting_proxy import CuttingProxy
 
 TOKEN = b"0123456789abcdef0123456789abcdef"
 REMOTE = Call("Agent", {"description": "Far away", "prompt": "Work!", "subagent_type": "far", "isolation": "remote"})
@@ -30,11 +34,11 @@ async def hosted(folder: Path, script: Any, **changes: Any) -> AsyncIterator[Ope
 
 
 @asynccontextmanager
-async def launching(folder: Path, script: Any) -> AsyncIterator[Session]:
+async def launching(folder: Path, script: Any, *, at: str = "far") -> AsyncIterator[Session]:
     token = folder / "token"
     token.write_bytes(TOKEN)
     token.chmod(0o600)
-    hosts = {"far": {"address": f"unix:{folder / 'far'}", "token_file": str(token)}}
+    hosts = {"far": {"address": f"unix:{folder / at}", "token_file": str(token)}}
     async with open_session(
         model=ScriptedModel(script),
         cwd=folder,
@@ -72,6 +76,46 @@ async def test_an_agent_works_on_a_host_and_its_end_is_one_notice(short: Path) -
     assert said[0].count("<task-notification>") == 1
     assert "I found it." in said[0]
     assert f"greenroom://far/{session.id}#{task.id}" in said[0]
+
+
+@pytest.mark.promise("R5-a")
+async def test_a_link_that_is_cut_twenty_times_changes_nothing(short: Path) -> None:
+    """The output here is that of there, byte by byte, and the end is one notice."""
+    proxy = CuttingProxy(short / "far")
+    step, take_step = trio.open_memory_channel[int](1)
+    said: list[str] = []
+
+    @tool
+    async def wait_for_cut() -> str:
+        """Wait for the next cut."""
+        return f"cut {await take_step.receive()} {'x' * 500}"
+
+    def read(request: ModelRequest) -> str:
+        said.append(texts(request))
+        return "so it is"
+
+    async def cut() -> None:
+        for number in range(20):
+            while not proxy.cut():  # noqa: ASYNC110 - a real socket
+                await trio.sleep(0.01)
+            await step.send(number)
+
+    script = [*([Say(f"step {number}"), Call("WaitForCut", {})] for number in range(20)), "I found it."]
+    async with hosted(short, script, tools=(wait_for_cut,)), trio.open_nursery() as nursery:
+        listener = await open_unix_listener(short / "proxy", backlog=16)
+        nursery.start_soon(partial(trio.serve_listeners, proxy.serve, [listener]))
+        async with launching(short, [REMOTE, "launched", read], at="proxy") as session:
+            await session.run("Go!")
+            nursery.start_soon(cut)
+            await session.wait_quiet()
+            [task] = session.tasks.all()
+        nursery.cancel_scope.cancel()
+
+    [output] = (short / "host" / "runs").glob("*/tasks/*.output")
+    assert task.state.value == "completed"
+    assert proxy.cuts >= 20
+    assert (short / "runs" / session.id / "tasks" / f"{task.id}.output").read_bytes() == output.read_bytes()
+    assert [text.count("<task-notification>") for text in said] == [1]
 
 
 async def test_a_stop_ends_an_agent_on_its_host(short: Path) -> None:

@@ -27,6 +27,7 @@ from greenroom.remote.wire._hello import SUBPROTOCOL, Hello, new_random, proof_m
 from greenroom.remote.wire._link_frames import KillFrame, TellFrame
 from greenroom.remote.wire._message_codec import MessageCodec
 from greenroom.serving import Incident, Tcp, TcpAddress, UnixSocket, connect_unix, open_unix_listener
+from tests.remote.links.cutting_proxy import CuttingProxy
 from tests.remote.links.linked import CODEC, Counter, Sum
 
 TOKEN = b"0123456789abcdef" * 2
@@ -438,44 +439,9 @@ async def test_what_fits_no_registered_class_is_told_to_the_sender(folder: Path)
 # --- cuts ---------------------------------------------------------------------------------------------------------------
 
 
-@final
-class CuttingProxy:
-    """Passes bytes between a guest and a host, and cuts connections at random places."""
-
-    def __init__(self, path: Path, seed: int) -> None:
-        self.path = path
-        self.cuts = 0
-        self._chance = random.Random(seed)
-
-    async def serve(self, stream: trio.SocketStream) -> None:
-        try:
-            host = await connect_unix(self.path)
-        except OSError:
-            await trio.aclose_forcefully(stream)
-            return
-        left = [self._chance.randrange(2_000, 60_000)]
-        async with trio.open_nursery() as nursery:
-
-            async def pump(source: trio.SocketStream, target: trio.SocketStream) -> None:
-                try:
-                    while left[0] > 0 and (chunk := await source.receive_some(4_096)):
-                        sent = chunk[: max(left[0], 0)]
-                        left[0] -= len(sent)
-                        await target.send_all(sent)
-                except (trio.BrokenResourceError, trio.ClosedResourceError):
-                    pass
-                self.cuts += 1
-                nursery.cancel_scope.cancel()
-
-            nursery.start_soon(pump, stream, host)
-            nursery.start_soon(pump, host, stream)
-        for each in (stream, host):
-            await trio.aclose_forcefully(each)
-
-
 @pytest.mark.promise("R2-c")
 async def test_a_proxy_that_cuts_loses_and_repeats_nothing(folder: Path) -> None:
-    proxy = CuttingProxy(folder / "s", seed=7)
+    proxy = CuttingProxy(folder / "s", chance=random.Random(7))
     async with open_host(folder / "s") as host, trio.open_nursery() as nursery:
         listener = await open_unix_listener(folder / "proxy", backlog=16)
         nursery.start_soon(partial(trio.serve_listeners, proxy.serve, [listener]))
