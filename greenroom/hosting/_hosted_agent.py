@@ -117,11 +117,11 @@ class HostedAgent:
 
     # --- its record ------------------------------------------------------------------------------------------------
 
-    async def save(self, ports: Ports) -> None:
-        """Write what is known of it to its file; raises `OSError`."""
+    async def save(self, ports: Ports, news: AgentNews | None = None) -> None:
+        """Write what is known of it, with the news of its end, to its file; raises `OSError`."""
         end = None
-        if self.end is not None:
-            end = attrs.asdict(self.end, filter=lambda field, _: field.name not in {"output", "offset", "size"})
+        if news is not None:
+            end = attrs.asdict(news, filter=lambda field, _: field.name not in {"output", "offset", "size"})
         known = {"run": self.run, "task": self.task, "output": str(self.output or ""), "end": end}
         await ports.blocking.run(_write, self.record, json.dumps(known).encode(), ports)
 
@@ -132,7 +132,7 @@ class HostedAgent:
         """
         result = await handle.wait_finished()
         before, task = self._news(), handle.task
-        self.end = attrs.evolve(
+        end = attrs.evolve(
             before,
             state=result.state.value,
             result=result.text,
@@ -142,7 +142,8 @@ class HostedAgent:
             end_reason="" if result.cause is None else result.cause.why,
         )
         with suppress(OSError):
-            await self.save(ports)
+            await self.save(ports, end)
+        self.end = end  # not before: a run that has its end may release it, and the file must not come back
         self.note_change()
 
 

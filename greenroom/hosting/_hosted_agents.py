@@ -114,7 +114,7 @@ class HostedAgents:
                 agent = recall(path, await self._ports.blocking.run(self._ports.disk.read, path))
             except (OSError, ValueError) as error:
                 raise UsageError(f"{path}: {error}; remove it, or choose another folder for the host") from None
-            await agent.save(self._ports)
+            await agent.save(self._ports, agent.end)
             self._agents[agent.run, agent.task] = agent
             await self._publish(agent)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
+from greenroom.hosting._hosted_agent import HostedAgent
 from greenroom.models import Call, Say
 from greenroom.remote.hosts import DescribeHost, LaunchAnswer, ReleaseAgent, StopAgent
 from greenroom.tools import tool
@@ -125,6 +127,27 @@ async def test_an_end_that_the_disk_refuses_is_told_all_the_same(tmp_path: Path)
         records.unlink()
         assert await desk.ask(order("r00000002")) == LaunchAnswer()
         assert (await desk.follow_to_end("r00000002"))[0].result == "said, too"
+
+
+@pytest.mark.promise("R5-c")
+async def test_an_end_is_news_when_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the file of an agent that is released meanwhile comes back."""
+    save = HostedAgent.save
+
+    async def save_slowly(agent: HostedAgent, *args: Any) -> None:
+        await trio.sleep(5)
+        await save(agent, *args)
+
+    monkeypatch.setattr(HostedAgent, "save", save_slowly)
+    record = tmp_path / "agents" / RUN / "r00000001.json"
+    async with opened_host(plan_of(tmp_path, ["said"])) as desk:
+        await desk.ask(order())
+        while (await desk.follow()).state != "completed":  # noqa: ASYNC110 - it is virtual time
+            await trio.sleep(1)
+        assert "said" in record.read_text()
+        assert await desk.ask(ReleaseAgent(run=RUN, task="r00000001"))
+        await trio.sleep(100)
+        assert not record.exists()
 
 
 async def test_an_agent_whose_run_is_gone_is_stopped(tmp_path: Path) -> None:
