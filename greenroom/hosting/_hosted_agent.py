@@ -131,6 +131,8 @@ class HostedAgent:
         An end that the disk refuses is told all the same: only if the process of the host ends before its release, it is one that is lost.
         """
         result = await handle.wait_finished()
+        with suppress(JournalError):  # its session ends: what is not in the file now is lost
+            await handle.wait_recorded()  # an end with a part of the output would be taken for the whole
         before, task = self._news(), handle.task
         end = attrs.evolve(
             before,

@@ -12,6 +12,7 @@ import trio
 from greenroom.hosting._hosted_agent import HostedAgent
 from greenroom.models import Call, Say
 from greenroom.remote.hosts import DescribeHost, LaunchAnswer, ReleaseAgent, StopAgent
+from greenroom.session import TaskHandle
 from greenroom.tools import tool
 from tests.hosting.host_kit import DEFINITION, RUN, opened_host, order, plan_of
 
@@ -127,6 +128,23 @@ async def test_an_end_that_the_disk_refuses_is_told_all_the_same(tmp_path: Path)
         records.unlink()
         assert await desk.ask(order("r00000002")) == LaunchAnswer()
         assert (await desk.follow_to_end("r00000002"))[0].result == "said, too"
+
+
+@pytest.mark.promise("R5-a")
+async def test_an_end_is_news_when_the_whole_output_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[str] = []
+    wait_recorded = TaskHandle.wait_recorded
+
+    async def note_wait(handle: TaskHandle) -> None:
+        await wait_recorded(handle)
+        waited.append(handle.state.value)
+
+    monkeypatch.setattr(TaskHandle, "wait_recorded", note_wait)
+    async with opened_host(plan_of(tmp_path, ["said"])) as desk:
+        await desk.ask(order())
+        await trio.sleep(10)  # nobody follows it
+        await desk.follow_to_end()
+    assert waited == ["completed"]
 
 
 @pytest.mark.promise("R5-c")
