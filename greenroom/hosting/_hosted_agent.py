@@ -153,7 +153,7 @@ def recall(record: Path, content: bytes) -> HostedAgent:
     """Return an agent of an earlier process; one that had not ended is lost.
 
     Raises:
-        ValueError: That is no record.
+        ValueError: The content is not a record.
     """
     known: Any = json.loads(content)
     try:

@@ -177,7 +177,7 @@ class InboxStore(Protocol):
         ...
 
     async def release(self, box: str, ids: Iterable[str]) -> None:
-        """Let held items be taken, behind all that came in before."""
+        """Release held items: they are taken after everything that came in before."""
         ...
 
     async def withdraw(self, box: str, item_id: str) -> bool:

@@ -125,7 +125,7 @@ class MemoryInboxStore:
             self._remove(self._box(box), item_id)
 
     async def release(self, box: str, ids: Iterable[str]) -> None:
-        """Let held items be taken, behind all that came in before."""
+        """Release held items: they are taken after everything that came in before."""
         await trio.lowlevel.checkpoint()
         there = self._box(box)
         for item_id in ids:

@@ -144,7 +144,7 @@ class SqliteInboxStore:
         await self._read(lambda on: self._leave(on, box, wanted), 0)
 
     async def release(self, box: str, ids: Iterable[str]) -> None:
-        """Let held items be taken, behind all that came in before."""
+        """Release held items: they are taken after everything that came in before."""
         wanted = list(ids)
         await self._read(lambda on: self._release(on, box, wanted), None)
         self._news.note_put(box)

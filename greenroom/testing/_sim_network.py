@@ -46,11 +46,11 @@ _PERMIT: Final = LinkPermit(("tell", "ask", "watch", "abort", "stop"))
 _POLICY: Final = 1008
 _FAULTS: Final = ("none", "cut", "silence", "cut", "heal", "clock", "kill", "start")
 _DEATHS: Final = 4
-"""At a point, a process dies with the last one of so many choices."""
+"""Number of choices at a point; with the last of them the process dies."""
 
 
 class _Draws(Protocol):
-    """What a network needs of a simulated run."""
+    """The parts of a simulated run that a network needs."""
 
     def choose(self, alternatives: int) -> int:
         """Return a number below `alternatives`."""

@@ -31,7 +31,7 @@ def logged(path: Path) -> list[str]:
 
 
 async def write(store: InboxStore, file: int, name: str, refused: tuple[type[Exception], ...] = (BoxFull,)) -> None:
-    """Put items for ever; what was refused is put again."""
+    """Put items without end; what was refused is put again."""
     number = 0
     while True:
         number += 1

@@ -47,7 +47,7 @@ REDIS: Final = (
         tests=_LEASES_TESTS,
     ),
     Mutant(
-        "whoever was faster is overtaken",
+        "a process that was faster is overtaken",
         ("R9-b",),
         _LEASES,
         "    return Claimable(fence, if_free=True)\n\n\n@final\n@attrs.define",

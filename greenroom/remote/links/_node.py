@@ -413,7 +413,7 @@ async def open_node(
         hosts: Further exact values of `Host` under which it is reached.
         pace: Times of links.
         guests: Nodes of any other name that know this token and connect to this one, such as the runs of one user; by default there are
-            none. Whoever knows the token may claim any of those names.
+            none. Any process that knows the token may claim any of those names.
         report: Called with what a log should name.
         dial: Opens connections; by default WebSockets. Tests hand in connections in memory.
         records_frames: True to record each frame that crosses a link, for checks over the journals of all nodes.

@@ -169,7 +169,7 @@ class RedisInboxStore:
         await self._fenced(ACKNOWLEDGE, box, [self._base(box), self._key("boxes")], self._now(), box, *ids)
 
     async def release(self, box: str, ids: Iterable[str]) -> None:
-        """Let held items be taken, behind all that came in before."""
+        """Release held items: they are taken after everything that came in before."""
         await self._server.call(RELEASE, [self._base(box), self._key("seq")], list(ids))
         self._news.note_put(box)
 

@@ -16,7 +16,7 @@ from tools.chaos.redis_process import PROGRAM, RealRedis
 
 IS_DEMANDED = os.environ.get("REDIS_SERVER") == "demanded"
 MEMORY_STREAMS = "ignore:Unclosed <Memory:ResourceWarning"
-"""What the library leaves to the garbage collector at each connection that is closed."""
+"""The warning for what the library leaves to the garbage collector whenever it closes a connection."""
 
 
 def need_redis() -> None:
