@@ -433,13 +433,8 @@ class Rounds:
             turn.guard.expect(calls)
         try:
             await run_calls(calls, turn, results)
-            in_order: list[ToolResultBlock] = []
-            done: list[ToolUseBlock] = []
-            for call in calls:
-                result = results[call.id]
-                in_order.append(result)
-                if not result.is_error:
-                    done.append(call)
+            in_order = [results[call.id] for call in calls]
+            done = [call for call, result in zip(calls, in_order, strict=True) if not result.is_error]
             reminders = await home.ports.follow(done)
             if reminders:
                 turn.state.remind(reminders)

@@ -138,9 +138,10 @@ class MaskedDisk:
         """Append to a file."""
         self._disk.append(path, self._masked(path, content))
 
-    def append_all(self, parts: Iterable[tuple[str, bytes]]) -> None:
-        """Append to files one after another."""
-        self._disk.append_all([(path, self._masked(Path(path), content)) for path, content in parts])
+    def append_all(self, parts: list[tuple[str, bytes]]) -> None:
+        """Append to files one after another; after an `OSError`, the list holds what was not written, with secrets masked."""
+        parts[:] = [(path, self._masked(Path(path), content)) for path, content in parts]
+        self._disk.append_all(parts)
 
     def write(self, path: Path, content: bytes) -> None:
         """Replace a file in one step."""

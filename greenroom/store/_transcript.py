@@ -51,6 +51,9 @@ class Transcript:
         write: Takes the file's path and the bytes of a line; it may only store them, and wake a writer.
         ids: Source of the lines' ids.
         wall: Reads the date and time, in UTC.
+
+    Attributes:
+        last_uuid: Uuid of the last appended line; None if there is none.
     """
 
     def __init__(
@@ -78,18 +81,13 @@ class Transcript:
         self._write = write
         self._ids = ids
         self._wall = wall
-        self._last_uuid = last_uuid
+        self.last_uuid = last_uuid
         self._is_torn = False
         self._second: tuple[datetime, datetime, str] | None = None
         """Beginning, end and text of the previous line's second: formatting a time is a third of the cost of a line."""
 
     def __repr__(self) -> str:
         return f"<Transcript {self.path.name!r}>"
-
-    @property
-    def last_uuid(self) -> str | None:
-        """Uuid of the last appended line; None if there is none."""
-        return self._last_uuid
 
     def new_uuid(self) -> str:
         """Return a uuid for a future line; see `append`, whose `extra` takes it."""
@@ -113,12 +111,12 @@ class Transcript:
         Raises:
             Exception: Any error of `write`; the next line is linked as if this one did not exist.
         """
-        line = self._line(kind, self._last_uuid)
+        line = self._line(kind, self.last_uuid)
         line["message"] = message
         if extra:
             line.update(extra)
         self._put(encode_line(line))
-        self._last_uuid = uuid = str(line["uuid"])
+        self.last_uuid = uuid = str(line["uuid"])
         return uuid
 
     def append_compaction(
@@ -141,13 +139,13 @@ class Transcript:
             "subtype": "compact_boundary",
             "content": "Conversation compacted",
             "isMeta": False,
-            "logicalParentUuid": self._last_uuid,
+            "logicalParentUuid": self.last_uuid,
             "compactMetadata": {"trigger": trigger, "preTokens": pre_tokens},
         }
         line = self._line("user", boundary["uuid"])
         line |= {"message": message, "isCompactSummary": True, **(extra or {})}
         self._put(encode_line(boundary) + encode_line(line))
-        self._last_uuid = uuid = str(line["uuid"])
+        self.last_uuid = uuid = str(line["uuid"])
         return uuid
 
     def note(self, kind: str, values: Mapping[str, Any]) -> None:
@@ -165,10 +163,10 @@ class Transcript:
         Args:
             lines: Number of its messages.
         """
-        if self._last_uuid is None:
+        if self.last_uuid is None:
             return None
         session_id = self.header.session_id
-        return SharedPrefix(transcript=self.path.name, last_uuid=self._last_uuid, lines=lines, session_id=session_id)
+        return SharedPrefix(transcript=self.path.name, last_uuid=self.last_uuid, lines=lines, session_id=session_id)
 
     def begin_behind(self, shared: SharedPrefix) -> None:
         """Write the line that points to a shared beginning; the next line follows that.
@@ -179,15 +177,15 @@ class Transcript:
         header = self.header
         whose = {"isSidechain": header.is_sidechain, "agentId": header.agent_id}
         self.note(FORK_REF, {**whose, **shared.to_json()})
-        self._last_uuid = shared.last_uuid
+        self.last_uuid = shared.last_uuid
 
     def begin_anew(self) -> None:
         """Begin another conversation with the next line: readers of the newest conversation stop there."""
-        self._last_uuid = None
+        self.last_uuid = None
 
     def follow(self, last_uuid: str | None, *, is_torn: bool = False) -> None:
         """Continue after a line of an earlier process; `is_torn` if the file does not end with a whole line."""
-        self._last_uuid = last_uuid
+        self.last_uuid = last_uuid
         self._is_torn = is_torn
 
     def _line(self, kind: str, parent: str | None) -> Line:

@@ -10,8 +10,7 @@ because a run has very many.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, final
 
@@ -20,7 +19,7 @@ from greenroom.core.ports import Disk
 from greenroom.trace._codec import Codec
 
 MAX_FILES: Final = 4_096
-"""Maximum number of files that are remembered: that they are in the run folder, and how long they are."""
+"""Maximum number of files that are remembered: that they are in the run folder, and that their folders exist."""
 Placed: TypeAlias = tuple[int, str, bytes]
 """Content for a file, by its path, and the number of the batch's journal lines that go before it."""
 
@@ -80,13 +79,11 @@ class JournalFiles:
         self.encode = codec.encoder(base_t)
         self._folders = {str(journal.parent)}
         """Folders known to exist."""
-        self._lengths: dict[str, int] = {}
-        """Lengths of files before the queued bytes; to ask for one costs as much as writing a line."""
+        self._begun: dict[str, None] = {}
+        """Paths of files whose folders are known to exist."""
         self._dirty: dict[str, None] = {}
         """Paths as text, which takes a quarter of the memory: many seconds of a crowd may wait here for the next sync.
         """
-        self._is_refused = False
-        """True if the disk has not taken all queued bytes, and may have taken some."""
         self._sync_error: OSError | None = None
         self.queued: list[tuple[str, bytes]] = []
         self.lines_bytes = 0
@@ -119,26 +116,11 @@ class JournalFiles:
         Raises:
             OSError: The disk refused; the bytes that it did not take are still queued.
         """
-        if self._is_refused:
-            self._drop_arrived()
-        queued, lengths = self.queued, self._lengths
-        if len(lengths) > MAX_FILES:
-            lengths.clear()
-        paths = dict.fromkeys(dict(queued))
-        for path in paths:
-            if path not in lengths:
-                self._begin(path)
+        paths = dict.fromkeys(dict(self.queued))
+        if not paths.keys() <= self._begun.keys():
+            self._begin(paths)
         self._dirty.update(paths)
-        try:
-            self._disk.append_all(queued)
-        except BaseException:
-            self._is_refused = True
-            with suppress(OSError):  # else before the next try
-                self._drop_arrived()
-            raise
-        for path, content in queued:
-            lengths[path] += len(content)
-        queued.clear()
+        self._disk.append_all(self.queued)
 
     def take_dirty(self) -> list[str]:
         """Take the paths of files that were written but not synced; the caller syncs them."""
@@ -166,32 +148,11 @@ class JournalFiles:
         """Close the files."""
         self._disk.close()
 
-    def _begin(self, path: str) -> None:
-        """Note the length of a file, and make the folder of one that is empty."""
-        length = self._measure(path)
-        folder = os.path.dirname(path)  # noqa: PTH120 - text, as all here
-        if not length and folder not in self._folders:
+    def _begin(self, paths: Collection[str]) -> None:
+        """Make the folders of files."""
+        if len(self._begun) >= MAX_FILES:
+            self._begun.clear()
+        for folder in {os.path.dirname(path) for path in paths} - self._folders:  # noqa: PTH120 - text, as all here
             self._disk.make_folder(Path(folder))
             self._folders.add(folder)
-        self._lengths[path] = length
-
-    def _measure(self, path: str) -> int:
-        try:
-            return self._disk.size(Path(path))
-        except FileNotFoundError:
-            return 0
-
-    def _drop_arrived(self) -> None:
-        """Drop what has arrived of the bytes that the disk refused as a whole."""
-        lengths = self._lengths
-        measured = {path: self._measure(path) for path in dict(self.queued) if path in lengths}
-        arrived = {path: max(0, length - lengths[path]) for path, length in measured.items()}
-        left: list[tuple[str, bytes]] = []
-        for path, content in self.queued:
-            count = min(arrived.get(path, 0), len(content))  # 0 for one that was queued after the refusal
-            if count:
-                arrived[path] -= count
-            if count < len(content):
-                left.append((path, content[count:]))
-        self.queued, self._is_refused = left, False
-        lengths.update(measured)
+        self._begun.update(dict.fromkeys(paths))

@@ -122,7 +122,7 @@ def test_more_files_than_a_process_may_open_are_appended_to_and_synced(
 def test_appending_to_several_files_ends_with_the_part_that_is_refused(
     disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The parts before it are whole, and none behind it is written, though it would fit."""
+    """The parts before it are whole, and none behind it is written, though it would fit; the list holds what is left."""
     paths = [tmp_path / name for name in "abc"]
     real = os.write
 
@@ -135,11 +135,16 @@ def test_appending_to_several_files_ends_with_the_part_that_is_refused(
 
     monkeypatch.setattr(os, "write", write)
     parts = [("a", b"one "), ("b", b"two "), ("a", b"three"), ("b", b"too long"), ("a", b"-"), ("c", b"-")]
+    left = [(str(tmp_path / name), content) for name, content in parts]
     with pytest.raises(OSError, match="No space"):
-        disk.append_all((str(tmp_path / name), content) for name, content in parts)
+        disk.append_all(left)
     monkeypatch.undo()
 
     assert [path.read_bytes() for path in paths if path.exists()] == [b"one three", b"two too l"]
+    assert left == [(str(tmp_path / name), content) for name, content in (("b", b"ong"), *parts[4:])]
+    disk.append_all(left)
+    assert [path.read_bytes() for path in paths] == [b"one three-", b"two too long", b"-"]
+    assert left == []
 
 
 def test_what_does_not_fit_onto_a_full_disk_is_not_left_there(

@@ -14,7 +14,7 @@ import resource
 import secrets
 import stat
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,16 +66,22 @@ class Disk(Protocol):
         """Append to a file, created with mode 0600 on first use; write all of it or raise `OSError`."""
         ...
 
-    def append_all(self, parts: Iterable[tuple[str, bytes]]) -> None:
-        """Append to files one after another, as `append` does: no byte is written before those of earlier parts.
+    def append_all(self, parts: list[tuple[str, bytes]]) -> None:
+        """Append to files one after another, as `append` does, and empty the list: no byte is written before those of earlier parts.
 
-        After an `OSError`, the parts before the refused one are written, and none after it.
+        After an `OSError`, the list holds what was not written: the rest of the refused part, and all parts after it.
 
         Args:
             parts: Each with the path of its file as text, which is the same text for the same file.
         """
-        for path, content in parts:
-            self.append(Path(path), content)
+        for number, (text, content) in enumerate(parts):
+            before = _length(self, Path(text))
+            try:
+                self.append(Path(text), content)
+            except BaseException:
+                parts[: number + 1] = [(text, content[_length(self, Path(text)) - before :])]
+                raise
+        parts.clear()
 
     def sync(self, path: Path) -> None:
         """Return when everything appended to `path` would survive a power cut."""
@@ -153,20 +159,26 @@ class SystemDisk:
         """Append all of `content`, or raise `OSError`."""
         self.append_all([(str(path), content)])
 
-    def append_all(self, parts: Iterable[tuple[str, bytes]]) -> None:
-        """Append to files one after another, or raise `OSError`; each is looked up once."""
+    def append_all(self, parts: list[tuple[str, bytes]]) -> None:
+        """Append to files one after another, each looked up once; after an `OSError`, the list holds what was not written."""
         used: dict[str, int] = {}
-        write = os.write
+        write, number = os.write, 0
         try:
-            for path, content in parts:
+            for number, (path, content) in enumerate(parts):
                 descriptor = used.get(path)
                 if descriptor is None:
                     descriptor = used[path] = self._take(path, used)
                 written = write(descriptor, content)
-                if written < len(content):
-                    _write_all(descriptor, memoryview(content)[written:])
+                while written < len(content):
+                    content = content[written:]  # noqa: PLW2901 - what is left of it
+                    parts[number] = (path, content)
+                    written = write(descriptor, content)
+        except BaseException:
+            del parts[:number]
+            raise
         finally:
             self._put_back(used)
+        parts.clear()
 
     def sync(self, path: Path) -> None:
         """Flush a file that was appended to, to the device, and close it: one that is not written to again stays closed."""
@@ -244,6 +256,13 @@ class SystemDisk:
         while len(self._open) > most:
             with suppress(KeyError):  # another thread has closed it
                 os.close(self._open.popitem(last=False)[1])
+
+
+def _length(disk: Disk, path: Path) -> int:
+    try:
+        return disk.size(path)
+    except FileNotFoundError:
+        return 0
 
 
 def _write_all(descriptor: int, rest: memoryview) -> None:
