@@ -45,7 +45,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels test-redis mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-letters chaos-redis chaos-run chaos-store chaos-swarm lock clean python setup setup-dev soak-remote soak-visibility
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels test-redis mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-hosts chaos-letters chaos-redis chaos-run chaos-store chaos-swarm lock clean python setup setup-dev soak-remote soak-visibility
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -206,6 +206,9 @@ chaos-letters: setup-dev ## kill sessions that were written to, resume them, and
 
 chaos-run: setup-dev ## kill headless runs with agents in the background at random events, resume them, and look at what they leave (N=20)
 	@$(BIN)/python -m tools.chaos.run $(N) $(ARGS)
+
+chaos-hosts: setup-dev ## kill runs and hosts of remote agents at each moment, lose their links, and compare with the expected table
+	@$(BIN)/python -m tools.chaos.hosts $(ARGS)
 
 chaos-gateway: setup-dev ## kill a gateway after events of a scripted day (N=20, N=all) and a process under load (MINUTES=0.5), and account for what people saw
 	@$(BIN)/python -m tools.chaos.gateway $(N) $(ARGS)

@@ -181,13 +181,25 @@ PROMISES: Final = {
         "A watch of an actor of another node is told once: of its end, or of the loss of the link.", "delivery"
     ),
     "R5-a": Promise(
-        "The output of a remote agent is byte for byte what its host has, and its end is one notice.", "delivery"
+        "The output of a remote agent is byte for byte what its host has, and its end is one notice; also if the run is killed and resumed.",
+        "delivery",
     ),
     "R5-b": Promise(
         "Of a remote agent whose host was killed the run is told once that it is lost, when the host is back.",
         "delivery",
     ),
-    "R5-c": Promise("An order for a remote agent that is sent again starts no other one.", "delivery"),
+    "R5-c": Promise(
+        "An order for a remote agent that is sent again starts no other one; a stop is sent until its host has it.",
+        "delivery",
+    ),
+    "R5-d": Promise(
+        "A result that comes after its host was unreachable for too long is one more message, and the task stays failed.",
+        "delivery",
+    ),
+    "R5-owner": Promise("An agent of a host exists for the run that launched it, and for nobody else.", "delivery"),
+    "R7-c": Promise(
+        "Each death of a run or of its host, and each loss of their link, has the end that the table says.", "delivery"
+    ),
     "R13-a": Promise(
         "A peer that breaks the rules, or plays a connection back, ends its own connection only.", "delivery"
     ),
@@ -802,9 +814,12 @@ NOT_IN_A_JOURNAL: Final = {
     "R3-d": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R3-e": Unseen(_FRAMES, ("remote/links/test_link.py",)),
     "R4-a": Unseen(_FRAMES, ("remote/links/test_link.py",)),
-    "R5-a": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_remote_agents.py")),
+    "R5-a": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_remote_agents.py", "hosting/test_deaths.py")),
     "R5-b": Unseen("a killed process records nothing", ("hosting/test_host_actors.py", "hosting/test_host_command.py")),
-    "R5-c": Unseen(_FRAMES, ("hosting/test_host_actors.py",)),
+    "R5-c": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_deaths.py")),
+    "R5-d": Unseen(_FRAMES, ("hosting/test_deaths.py",)),
+    "R5-owner": Unseen(_FRAMES, ("hosting/test_host_actors.py",)),
+    "R7-c": Unseen(_FRAMES, ("hosting/test_deaths.py",)),
     "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "R13-c": Unseen(_FRAMES, ("remote/links/test_permits.py",)),

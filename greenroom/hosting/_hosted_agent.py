@@ -28,6 +28,8 @@ class HostedAgent:
     """An agent that runs here for another run, or has ended."""
 
     run: str
+    owner: str
+    """Its run by the key of that; see `owner_of`."""
     task: str
     record: Path
     """The file that says what is known of it: it is there before the launch is answered, and until the run releases it."""
@@ -36,6 +38,8 @@ class HostedAgent:
     """None before it is started, and for one of an earlier process."""
     end: AgentNews | None = None
     """Its end, once that is recorded."""
+    is_released: bool = False
+    """True once its run wants no more news of it."""
     version: int = 1
     followers: int = 0
     """Number of questions that wait for news of it."""
@@ -122,7 +126,7 @@ class HostedAgent:
         end = None
         if news is not None:
             end = attrs.asdict(news, filter=lambda field, _: field.name not in {"output", "offset", "size"})
-        known = {"run": self.run, "task": self.task, "output": str(self.output or ""), "end": end}
+        known = {"run": self.run, "owner": self.owner, "task": self.task, "output": str(self.output or ""), "end": end}
         await ports.blocking.run(_write, self.record, json.dumps(known).encode(), ports)
 
     async def finish(self, handle: TaskHandle, ports: Ports) -> None:
@@ -143,8 +147,9 @@ class HostedAgent:
             ended_by="" if result.cause is None else result.cause.who,
             end_reason="" if result.cause is None else result.cause.why,
         )
-        with suppress(OSError):
-            await self.save(ports, end)
+        if not self.is_released:
+            with suppress(OSError):
+                await self.save(ports, end)
         self.end = end  # not before: a run that has its end may release it, and the file must not come back
         self.note_change()
 
@@ -158,12 +163,19 @@ def recall(record: Path, content: bytes) -> HostedAgent:
     known: Any = json.loads(content)
     try:
         run, task, output, end = known["run"], known["task"], known["output"], known["end"]
+        owner = known["owner"]
         lost = {"version": _RECALLED, "state": TaskState.FAILED.value, "ended_by": LOST, "end_reason": _NEW_PROCESS}
         news = AgentNews(**(lost if end is None else end), offset=0, output=b"", size=0)
     except (TypeError, KeyError) as error:
         raise ValueError(f"not the record of an agent: {error}") from None
     return HostedAgent(
-        run=run, task=task, record=record, output=Path(output) if output else None, end=news, version=_RECALLED
+        run=run,
+        owner=owner,
+        task=task,
+        record=record,
+        output=Path(output) if output else None,
+        end=news,
+        version=_RECALLED,
     )
 
 

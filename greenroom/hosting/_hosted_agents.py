@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, final
 
@@ -19,8 +20,8 @@ from greenroom.core.validation import positive
 from greenroom.hosting._hosted_agent import HostedAgent, recall
 from greenroom.models import Model
 from greenroom.permissions import Mode
-from greenroom.remote.hosts import HostDescription, LaunchAgent, LaunchAnswer, ReleaseAgent, StopAgent
-from greenroom.session import ModelFor, Session, open_session
+from greenroom.remote.hosts import HostDescription, LaunchAgent, LaunchAnswer, ReleaseAgent, StopAgent, owner_of
+from greenroom.session import ModelFor, Session, TaskHandle, open_session
 from greenroom.tools import Tool
 
 MAX_RUNNING: Final = 100
@@ -31,6 +32,7 @@ _LOOK_S: Final = 5.0
 _RUNS: Final = "runs"
 _AGENTS: Final = "agents"
 _WORK: Final = "work"
+_RELEASED: Final = "its run wants no more news of it"
 
 
 @final
@@ -115,7 +117,7 @@ class HostedAgents:
             except (OSError, ValueError) as error:
                 raise UsageError(f"{path}: {error}; remove it, or choose another folder for the host") from None
             await agent.save(self._ports, agent.end)
-            self._agents[agent.run, agent.task] = agent
+            self._agents[agent.owner, agent.task] = agent
             await self._publish(agent)
 
     async def end_orphans(self) -> None:
@@ -129,7 +131,7 @@ class HostedAgents:
 
     async def launch(self, order: LaunchAgent) -> LaunchAnswer:
         """Start an agent, unless it has been started already; return when that is recorded."""
-        if (order.run, order.task) in self._agents:
+        if self._find(order) is not None:
             return LaunchAnswer()
         try:
             definition = _definition_of(order)
@@ -143,27 +145,39 @@ class HostedAgents:
             return LaunchAnswer(refused=str(error) or type(error).__name__)
         return LaunchAnswer()
 
+    def _find(self, order: LaunchAgent | StopAgent | ReleaseAgent) -> HostedAgent | None:
+        return self._agents.get((owner_of(order.run, order.key), order.task))
+
     def stop(self, order: StopAgent) -> bool:
         """End an agent; return True if it is known."""
-        agent = self._agents.get((order.run, order.task))
+        agent = self._find(order)
         if agent is not None and agent.handle is not None and not agent.has_ended:
             agent.handle.kill(order.why)
         return agent is not None
 
     async def release(self, order: ReleaseAgent) -> bool:
-        """Forget an agent whose end the run has recorded; return True if it was known."""
-        agent = self._agents.get((order.run, order.task))
-        if agent is None or not agent.has_ended:
+        """End an agent if it runs, and forget it; return True if it was known."""
+        agent = self._find(order)
+        if agent is None:
             return False
-        await self._ports.blocking.run(agent.record.unlink, missing_ok=True)
-        del self._agents[order.run, order.task]
+        agent.is_released = True
+        await self._ports.blocking.run(partial(agent.record.unlink, missing_ok=True))
+        self._agents.pop((agent.owner, agent.task), None)
         self._withdraw(agent)
-        for key, hosted in list(self._sessions.items()):
-            hosted.agents = {name: each for name, each in hosted.agents.items() if each is not agent}
-            if key[0] == order.run and not hosted.agents:
-                hosted.closing.set()
-                del self._sessions[key]
+        if agent.handle is not None and not agent.has_ended:
+            agent.handle.kill(_RELEASED)
+        else:
+            self._leave_session(agent)
         return True
+
+    def _leave_session(self, agent: HostedAgent) -> None:
+        """Close the session of an agent that is over if it was the last one in there."""
+        for key, hosted in list(self._sessions.items()):
+            if agent in hosted.agents.values():
+                hosted.agents = {name: each for name, each in hosted.agents.items() if each is not agent}
+                if not hosted.agents:
+                    hosted.closing.set()
+                    del self._sessions[key]
 
     def describe(self) -> HostDescription:
         """Return the state of the host."""
@@ -194,17 +208,18 @@ class HostedAgents:
                 known = ", ".join(sorted(self._plan.workspaces)) or "none"
                 raise UsageError(f"the host has no workspace {order.workspace!r}; it has: {known}")
             return place
-        place = self._plan.folder / _WORK / order.run
+        place = self._plan.folder / _WORK / owner_of(order.run, order.key)
         await self._ports.blocking.run(self._ports.disk.make_folder, place)
         return place
 
     async def _start(self, order: LaunchAgent, definition: AgentDefinition, cwd: Path) -> None:
-        record = self._plan.folder / _AGENTS / order.run / f"{order.task}.json"
-        agent = HostedAgent(run=order.run, task=order.task, record=record)
+        owner = owner_of(order.run, order.key)
+        record = self._plan.folder / _AGENTS / owner / f"{order.task}.json"
+        agent = HostedAgent(run=order.run, owner=owner, task=order.task, record=record)
         await agent.save(self._ports)
         hosted: _HostedSession | None = None
         try:
-            hosted = await self._session_of((order.run, order.workspace), cwd)
+            hosted = await self._session_of((owner, order.workspace), cwd)
             assert hosted.session is not None
             handle = await hosted.session.spawn(
                 definition,
@@ -218,14 +233,19 @@ class HostedAgents:
                 await self._ports.blocking.run(record.unlink, missing_ok=True)
             if hosted is not None and not hosted.agents:
                 hosted.closing.set()
-                self._sessions.pop((order.run, order.workspace), None)
+                self._sessions.pop((owner, order.workspace), None)
             raise
         agent.handle, agent.output = handle, handle.task.info.output_file
         await agent.save(self._ports)
         hosted.agents[handle.id] = agent
-        self._agents[order.run, order.task] = agent
+        self._agents[owner, order.task] = agent
         await self._publish(agent)
-        self._nursery.start_soon(agent.finish, handle, self._ports)
+        self._nursery.start_soon(self._finish, agent, handle)
+
+    async def _finish(self, agent: HostedAgent, handle: TaskHandle) -> None:
+        await agent.finish(handle, self._ports)
+        if agent.is_released:
+            self._leave_session(agent)
 
     async def _session_of(self, key: tuple[str, str], cwd: Path) -> _HostedSession:
         """Return the session of a run in a workspace; open it if there is none."""

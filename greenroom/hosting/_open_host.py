@@ -124,10 +124,10 @@ async def host_actors(
 
     async def publish(agent: HostedAgent) -> None:
         ref = followed[agent] = await runtime.spawn(FollowedAgent, agent, ports, spec=_TEMPORARY)
-        published.publish(follower_name(agent.run, agent.task), ref)
+        published.publish(follower_name(agent.owner, agent.task), ref)
 
     def withdraw(agent: HostedAgent) -> None:
-        published.withdraw(follower_name(agent.run, agent.task))
+        published.withdraw(follower_name(agent.owner, agent.task))
         followed.pop(agent).stop(why="the agent was released")
 
     async with trio.open_nursery() as nursery:

@@ -93,17 +93,19 @@ class TaskNotice:
 @final
 @attrs.frozen(kw_only=True)
 class TaskReport:
-    """Lines that a running task has printed, for the agent that owns it."""
+    """Lines that a running task has printed, or its late result, for the agent that owns it."""
 
     task_id: str
     number: int
-    """From 1, in the order of the lines."""
+    """From 1, in the order of the lines; 0 for a late result."""
     description: str
     owner: str
     """Id of the agent to notify; not part of the text."""
     lines: tuple[str, ...]
     suppressed: int = 0
     """Number of lines since the previous report that are in none."""
+    late_state: str = ""
+    """The outcome of work whose task had ended before: `completed`, `failed` or `killed`."""
 
     @property
     def id(self) -> str:
@@ -113,10 +115,14 @@ class TaskReport:
     @property
     def xml(self) -> str:
         """The text for the model."""
+        if self.late_state:
+            summary = f'Remote agent "{self.description}": a result came after its end; it is {self.late_state}'
+        else:
+            suppressed = f" ({self.suppressed} suppressed)" if self.suppressed else ""
+            summary = f'Monitor event: "{self.description}"{suppressed}'
         told = {
             "task-id": self.task_id,
-            "summary": f'Monitor event: "{self.description}"'
-            + (f" ({self.suppressed} suppressed)" if self.suppressed else ""),
+            "summary": summary,
             "event": "\n".join(self.lines),
         }
         return wrap(TAG, "\n".join(fields(told, inside=_FIELDS)))

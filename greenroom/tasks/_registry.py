@@ -164,7 +164,7 @@ class Tasks:
     async def report(self, task_id: str, number: int, lines: Sequence[str], *, suppressed: int) -> bool:
         """Report lines that a running task has printed to its owner; return False if nobody can take them now."""
         info = self._tasks[task_id].info
-        return await self._report(
+        return await self.deliver_report(
             TaskReport(
                 task_id=task_id,
                 number=number,
@@ -174,6 +174,10 @@ class Tasks:
                 suppressed=suppressed,
             )
         )
+
+    async def deliver_report(self, report: TaskReport) -> bool:
+        """Report something about a task to its owner; return False if nobody can take it now."""
+        return await self._report(report)
 
     def open(self, info: TaskInfo, *, is_background: bool, kill: Callable[[Cause], object]) -> Task:
         """Register a task whose work is done elsewhere, and return it, `pending`; `begin` and `end` report its
@@ -188,6 +192,19 @@ class Tasks:
         if earlier is not None and not earlier.is_finished:
             raise InternalError(f"duplicate task id {info.id!r}")
         return self._add(info, is_background=is_background, kill=kill)
+
+    def adopt(self, info: TaskInfo, state: TaskState, *, kill: Callable[[Cause], object]) -> Task:
+        """Register a task that an earlier process registered and that has not ended, because its work is done elsewhere.
+
+        Args:
+            info: Its description.
+            state: `pending` or `running`.
+            kill: Requests the end of the work.
+        """
+        task = self._add(info, is_background=True, kill=kill, is_known=True)
+        if state is TaskState.RUNNING:
+            task.state, task.began_s = state, trio.current_time()
+        return task
 
     def recall(
         self, info: TaskInfo, *, state: TaskState = TaskState.KILLED, error: str = "", cause: Cause | None = None
@@ -317,7 +334,14 @@ class Tasks:
         self._releases.clear()
         self._sweeping.cancel()
 
-    def _add(self, info: TaskInfo, *, is_background: bool, kill: Callable[[Cause], object] | None = None) -> Task:
+    def _add(
+        self,
+        info: TaskInfo,
+        *,
+        is_background: bool,
+        kill: Callable[[Cause], object] | None = None,
+        is_known: bool = False,
+    ) -> Task:
         task = Task(
             info=info,
             is_background=is_background,
@@ -328,7 +352,8 @@ class Tasks:
         )
         self._tasks[info.id] = task
         self._running.setdefault(info.owner, {})[task] = None
-        self._note_new(task)
+        if not is_known:
+            self._note_new(task)
         return task
 
     def _ended_or_watched(self, task: Task, edge: Edge | None) -> None:

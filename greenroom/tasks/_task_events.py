@@ -142,11 +142,23 @@ class TaskUndelivered(Event):
     """Its outcome, as in the notice."""
 
 
+@final
+@frozen(kw_only=True)
+class TaskLateResult(_TaskEvent):
+    """The work of a task has ended after the task had, because its host was unreachable. The task does not change."""
+
+    kind: ClassVar[str] = "task.late_result"
+
+    state: EndState
+    """The outcome of the work."""
+
+
 EVENTS: Final = (
     TaskRegistered,
     TaskBegan,
     TaskEnded,
     TaskDropped,
+    TaskLateResult,
     TaskLost,
     TaskMoved,
     TaskSettled,

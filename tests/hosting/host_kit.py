@@ -9,21 +9,24 @@ from typing import Any
 
 import greenroom as gr
 from greenroom.actors import Ref
-from greenroom.hosting._hosted_agents import HostPlan
+from greenroom.hosting._hosted_agents import HostedAgents, HostPlan
 from greenroom.hosting._open_host import host_actors
 from greenroom.models import ScriptedModel
-from greenroom.remote.hosts import AgentNews, FollowAgent, LaunchAgent, follower_name
+from greenroom.remote.hosts import AgentNews, FollowAgent, LaunchAgent, follower_name, owner_of
 from greenroom.remote.links import PublishedActors
 from greenroom.testing import virtual_ports
 from greenroom.tools import Tool
 
 RUN = "run-1"
+KEY = "0123456789abcdef" * 2
+OWNER = owner_of(RUN, KEY)
 DEFINITION = {"name": "reader", "description": "Reads.", "prompt": "You read."}
 
 
 def order(task: str = "r00000001", **changes: Any) -> LaunchAgent:
     """Return an order to start an agent."""
-    wanted: dict[str, Any] = {"run": RUN, "definition": DEFINITION, "description": "Read it", "prompt": "Read!"}
+    wanted: dict[str, Any] = {"run": RUN, "key": KEY, "definition": DEFINITION, "description": "Read it"}
+    wanted["prompt"] = "Read!"
     return LaunchAgent(**{**wanted, "task": task, **changes})
 
 
@@ -37,8 +40,9 @@ def plan_of(folder: Path, script: Iterable[Any] | Mapping[str, Iterable[Any]], *
 class Desk:
     """The actors of a host, as a run finds them."""
 
-    def __init__(self, published: PublishedActors) -> None:
+    def __init__(self, published: PublishedActors, agents: HostedAgents) -> None:
         self.published = published
+        self.agents = agents
 
     def find(self, name: str) -> Ref[Any]:
         found = self.published.find(name)
@@ -49,7 +53,7 @@ class Desk:
         return await self.find("host").ask(request, timeout_s=60)
 
     async def follow(self, task: str = "r00000001", *, offset: int = 0, version: int = 0, **more: Any) -> AgentNews:
-        follower = self.find(follower_name(RUN, task))
+        follower = self.find(follower_name(OWNER, task))
         news: AgentNews = await follower.ask(FollowAgent(offset=offset, version=version, **more), timeout_s=60)
         return news
 
@@ -68,5 +72,5 @@ class Desk:
 async def opened_host(plan: HostPlan) -> AsyncIterator[Desk]:
     """Open the actors of a host, without a node."""
     published, ports = PublishedActors(), virtual_ports()
-    async with gr.open_runtime(ports=ports) as runtime, host_actors(plan, runtime, published, ports):
-        yield Desk(published)
+    async with gr.open_runtime(ports=ports) as runtime, host_actors(plan, runtime, published, ports) as agents:
+        yield Desk(published, agents)

@@ -11,10 +11,10 @@ import trio
 
 from greenroom.hosting._hosted_agent import HostedAgent
 from greenroom.models import Call, Say
-from greenroom.remote.hosts import DescribeHost, LaunchAnswer, ReleaseAgent, StopAgent
+from greenroom.remote.hosts import DescribeHost, LaunchAnswer, ReleaseAgent, StopAgent, follower_name, owner_of
 from greenroom.session import TaskHandle
 from greenroom.tools import tool
-from tests.hosting.host_kit import DEFINITION, RUN, opened_host, order, plan_of
+from tests.hosting.host_kit import DEFINITION, KEY, OWNER, RUN, opened_host, order, plan_of
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 
@@ -58,26 +58,50 @@ async def test_the_same_order_again_starts_nothing(tmp_path: Path) -> None:
 async def test_a_stop_ends_an_agent_and_its_end_says_who(tmp_path: Path) -> None:
     async with opened_host(plan_of(tmp_path, ["never said"], wait_s=1000)) as desk:
         await desk.ask(order())
-        stop = StopAgent(run=RUN, task="r00000001", why="no longer needed")
+        stop = StopAgent(run=RUN, key=KEY, task="r00000001", why="no longer needed")
         assert await desk.ask(stop) is True
         assert await desk.ask(stop) is True
         end, _ = await desk.follow_to_end()
         assert (end.state, end.end_reason) == ("killed", "no longer needed")
-        assert await desk.ask(StopAgent(run=RUN, task="r00000009", why="")) is False
+        assert await desk.ask(StopAgent(run=RUN, key=KEY, task="r00000009", why="")) is False
+
+
+@pytest.mark.promise("R5-owner")
+async def test_an_agent_of_another_run_does_not_exist(tmp_path: Path) -> None:
+    """Whoever knows the token of the host may name the id of that run, and does not know its key."""
+    other = "f" * 32
+    async with opened_host(plan_of(tmp_path, ["mine", "theirs"], wait_s=100)) as desk:
+        await desk.ask(order())
+        for message in (StopAgent, ReleaseAgent):
+            more = {"why": ""} if message is StopAgent else {}
+            assert await desk.ask(message(run=RUN, key=other, task="r00000001", **more)) is False
+        assert desk.published.find(follower_name(owner_of(RUN, other), "r00000001")) is None
+        assert await desk.ask(order(key=other)) == LaunchAnswer()  # the same names are another agent
+        assert len(list((tmp_path / "runs").glob("*/journal.jsonl"))) == 2
+        assert (await desk.follow_to_end())[0].result == "mine"
+
+
+async def test_a_release_ends_an_agent_that_runs(tmp_path: Path) -> None:
+    async with opened_host(plan_of(tmp_path, ["never said"], wait_s=1000)) as desk:
+        await desk.ask(order())
+        assert await desk.ask(ReleaseAgent(run=RUN, key=KEY, task="r00000001")) is True
+        await trio.sleep(1)
+        assert desk.agents.describe().running == 0
+        assert list((tmp_path / "agents" / OWNER).iterdir()) == []
+        assert await desk.ask(ReleaseAgent(run=RUN, key=KEY, task="r00000001")) is False
 
 
 async def test_agents_of_one_run_share_a_session_until_they_are_released(tmp_path: Path) -> None:
     async with opened_host(plan_of(tmp_path, ["a", "b"])) as desk:
         for task in ("r00000001", "r00000002"):
             await desk.ask(order(task))
-            assert await desk.ask(ReleaseAgent(run=RUN, task=task)) is False
         for task in ("r00000001", "r00000002"):
             await desk.follow_to_end(task)
         assert len(list((tmp_path / "runs").glob("*/journal.jsonl"))) == 1
         for task in ("r00000001", "r00000002"):
-            assert await desk.ask(ReleaseAgent(run=RUN, task=task)) is True
-        assert list((tmp_path / "agents" / RUN).iterdir()) == []
-        assert desk.published.find(f"host/{RUN}/r00000001") is None
+            assert await desk.ask(ReleaseAgent(run=RUN, key=KEY, task=task)) is True
+        assert list((tmp_path / "agents" / OWNER).iterdir()) == []
+        assert desk.published.find(follower_name(OWNER, "r00000001")) is None
 
 
 async def test_an_order_that_cannot_be_carried_out_says_why(tmp_path: Path) -> None:
@@ -95,7 +119,7 @@ async def test_an_order_that_cannot_be_carried_out_says_why(tmp_path: Path) -> N
         assert "runs 1 agents" in (await desk.ask(order("r00000002"))).refused
         assert (await desk.ask(DescribeHost())).running == 1
         await desk.follow_to_end()
-    assert not list((tmp_path / "agents" / RUN).glob("r00000002*"))
+    assert not list((tmp_path / "agents" / OWNER).glob("r00000002*"))
 
 
 @pytest.mark.promise("R5-b")
@@ -104,7 +128,7 @@ async def test_a_host_that_starts_anew_knows_what_ended_and_what_is_lost(tmp_pat
     async with opened_host(plan) as desk:
         await desk.ask(order())
         _, output = await desk.follow_to_end()
-    lost = tmp_path / "agents" / RUN / "r00000002.json"
+    lost = tmp_path / "agents" / OWNER / "r00000002.json"
     lost.write_text((lost.with_name("r00000001.json")).read_text().replace("r00000001", "r00000002"))
     lost.write_text(lost.read_text().partition(', "end"')[0] + ', "end": null}')
     async with opened_host(plan_of(tmp_path, [])) as desk:
@@ -119,7 +143,7 @@ async def test_an_end_that_the_disk_refuses_is_told_all_the_same(tmp_path: Path)
     """And the host works on."""
     async with opened_host(plan_of(tmp_path, ["said", "said, too"], wait_s=10)) as desk:
         await desk.ask(order())
-        records = tmp_path / "agents" / RUN
+        records = tmp_path / "agents" / OWNER
         shutil.rmtree(records)
         records.write_text("in the way")
         assert (await desk.follow_to_end())[0].result == "said"
@@ -157,13 +181,13 @@ async def test_an_end_is_news_when_it_is_on_disk(tmp_path: Path, monkeypatch: py
         await save(agent, *args)
 
     monkeypatch.setattr(HostedAgent, "save", save_slowly)
-    record = tmp_path / "agents" / RUN / "r00000001.json"
+    record = tmp_path / "agents" / OWNER / "r00000001.json"
     async with opened_host(plan_of(tmp_path, ["said"])) as desk:
         await desk.ask(order())
         while (await desk.follow()).state != "completed":  # noqa: ASYNC110 - it is virtual time
             await trio.sleep(1)
         assert "said" in record.read_text()
-        assert await desk.ask(ReleaseAgent(run=RUN, task="r00000001"))
+        assert await desk.ask(ReleaseAgent(run=RUN, key=KEY, task="r00000001"))
         await trio.sleep(100)
         assert not record.exists()
 

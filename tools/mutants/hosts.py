@@ -8,7 +8,9 @@ from tools.mutants.catalogue import Mutant
 
 _AGENT: Final = "greenroom.hosting._hosted_agent"
 _AGENTS: Final = "greenroom.hosting._hosted_agents"
+_RUNS: Final = "greenroom.remote.hosts._remote_agents"
 _TESTS: Final = ("tests/hosting/test_host_actors.py",)
+_DEATHS: Final = ("tests/hosting/test_deaths.py",)
 
 HOSTS: Final = (
     Mutant(
@@ -31,8 +33,40 @@ HOSTS: Final = (
         "an order that comes again starts another agent",
         ("R5-c",),
         _AGENTS,
-        "if (order.run, order.task) in self._agents:",
-        "if (order.task, order.run) in self._agents:",
+        "if self._find(order) is not None:",
+        "if self._find(order) is self:",
         tests=_TESTS,
+    ),
+    Mutant(
+        "a key opens the agents of all runs of that name",
+        ("R5-owner",),
+        "greenroom.remote.hosts._host_messages",
+        'f"{key}/{run}"',
+        'f"{run}"',
+        tests=_TESTS,
+    ),
+    Mutant(
+        "a resumed run reads the output of its agent from the start",
+        ("R5-a", "R7-c"),
+        _RUNS,
+        "offset=each.size,",
+        "offset=0,",
+        tests=_DEATHS,
+    ),
+    Mutant(
+        "a resumed run forgets a stop",
+        ("R5-c",),
+        _RUNS,
+        "task.kill(record.stop)",
+        "pass",
+        tests=_DEATHS,
+    ),
+    Mutant(
+        "a late result is thrown away",
+        ("R5-d", "R7-c"),
+        _RUNS,
+        "        if remote.is_late:\n            await self._report_late(remote)\n",
+        "",
+        tests=_DEATHS,
     ),
 )

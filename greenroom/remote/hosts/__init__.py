@@ -16,9 +16,12 @@ if TYPE_CHECKING:
         StopAgent,
         follower_name,
         host_codec,
+        owner_of,
     )
     from greenroom.remote.hosts._host_tokens import make_token_file, read_token_file
-    from greenroom.remote.hosts._remote_agents import RemoteAgents, RemoteOrder
+    from greenroom.remote.hosts._remote_agent import LeftRemote, RemoteOrder
+    from greenroom.remote.hosts._remote_agents import RemoteAgents
+    from greenroom.remote.hosts._remote_record import RemoteRecord, read_remote_record, remote_record_path
 else:
     __getattr__, __dir__ = lazy_names(
         globals(),
@@ -36,9 +39,12 @@ else:
                 "StopAgent",
                 "follower_name",
                 "host_codec",
+                "owner_of",
             ),
             "greenroom.remote.hosts._host_tokens": ("make_token_file", "read_token_file"),
-            "greenroom.remote.hosts._remote_agents": ("RemoteAgents", "RemoteOrder"),
+            "greenroom.remote.hosts._remote_agent": ("LeftRemote", "RemoteOrder"),
+            "greenroom.remote.hosts._remote_agents": ("RemoteAgents",),
+            "greenroom.remote.hosts._remote_record": ("RemoteRecord", "read_remote_record", "remote_record_path"),
         },
     )
 
@@ -51,12 +57,17 @@ __all__ = [
     "HostDescription",
     "LaunchAgent",
     "LaunchAnswer",
+    "LeftRemote",
     "ReleaseAgent",
     "RemoteAgents",
     "RemoteOrder",
+    "RemoteRecord",
     "StopAgent",
     "follower_name",
     "host_codec",
     "make_token_file",
+    "owner_of",
+    "read_remote_record",
     "read_token_file",
+    "remote_record_path",
 ]

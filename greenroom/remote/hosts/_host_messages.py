@@ -2,10 +2,12 @@
 
 The run asks, the host never pushes: each message may be sent again, because it names the run and the task, and has then the same answer.
 Two actors of a host are published: `host` takes orders and answers at once; one actor an agent, `follower_name`, answers when it has news.
+An agent belongs to the key of the run that launched it: to others, who may know the token of the host too, it does not exist.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any, Final, final
 
@@ -22,6 +24,7 @@ MAX_FOLLOW_S: Final = 20.0
 """Seconds after which a host answers although there is no news."""
 _TASK: Final = re.compile("r[0-9a-z]{8}")
 _RUN: Final = re.compile("[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
+_KEY: Final = re.compile("[0-9a-f]{32,64}")
 
 
 def _is_run(_: Any, attribute: attrs.Attribute[str], value: str) -> None:
@@ -34,9 +37,19 @@ def _is_task(_: Any, attribute: attrs.Attribute[str], value: str) -> None:
         raise ValueError(f"{attribute.name} must be 'r' and 8 of [0-9a-z], got {value[:80]!r}")
 
 
-def follower_name(run: str, task: str) -> str:
-    """Return the published name of the actor that answers `FollowAgent` for one agent."""
-    return f"{HOST_ACTOR}/{run}/{task}"
+def _is_key(_: Any, attribute: attrs.Attribute[str], value: str) -> None:
+    if not _KEY.fullmatch(value):
+        raise ValueError(f"{attribute.name} must be 32 to 64 of [0-9a-f]")  # it is a secret
+
+
+def owner_of(run: str, key: str) -> str:
+    """Return the name of a run that only holders of its key can know."""
+    return hashlib.sha256(f"{key}/{run}".encode()).hexdigest()[:40]
+
+
+def follower_name(owner: str, task: str) -> str:
+    """Return the published name of the actor that answers `FollowAgent` for one agent of an owner; see `owner_of`."""
+    return f"{HOST_ACTOR}/{owner}/{task}"
 
 
 @final
@@ -55,6 +68,8 @@ class LaunchAgent(Request[LaunchAnswer]):
 
     run: str = attrs.field(validator=_is_run)
     """Id of the run that launches it."""
+    key: str = attrs.field(validator=_is_key, repr=False)
+    """The secret of that run, which its later messages about the agent show too."""
     task: str = attrs.field(validator=_is_task)
     definition: dict[str, Any]
     """The definition as a JSON object, as `--agents` takes it, with its name."""
@@ -72,6 +87,7 @@ class StopAgent(Request[bool]):
     """An order to end an agent; the answer is True if the host knows it. Its end is news like any other."""
 
     run: str = attrs.field(validator=_is_run)
+    key: str = attrs.field(validator=_is_key, repr=False)
     task: str = attrs.field(validator=_is_task)
     why: str
 
@@ -79,9 +95,13 @@ class StopAgent(Request[bool]):
 @final
 @attrs.frozen(kw_only=True)
 class ReleaseAgent(Request[bool]):
-    """Notification that the run has recorded the end of an agent: the host forgets it. The answer is True if it knew it."""
+    """Notification that the run wants no more news of an agent: the host ends it if it runs, and forgets it.
+
+    The answer is True if it knew it.
+    """
 
     run: str = attrs.field(validator=_is_run)
+    key: str = attrs.field(validator=_is_key, repr=False)
     task: str = attrs.field(validator=_is_task)
 
 

@@ -2,7 +2,8 @@
 
 Rule 1: the order is on record here before it is sent, and may be sent again. Rule 2: the output file here is written at the offset that it
 has, so that no broken connection leaves a hole or a repetition. Rule 3: a task ends when its host says so, when its host does not know
-it, when nothing was heard from the host for `unreachable_s`, or when a stop was not confirmed in time. Must not know: addresses, sessions.
+it, when nothing was heard from the host for `unreachable_s`, or when a stop was not confirmed in time. Rule 4: what this process leaves open,
+a later one of the run takes up: it follows the agents, and repeats the messages that no host has answered. Must not know: addresses, sessions.
 """
 
 from __future__ import annotations
@@ -30,9 +31,12 @@ from greenroom.remote.hosts._host_messages import (
     ReleaseAgent,
     StopAgent,
     follower_name,
+    owner_of,
 )
+from greenroom.remote.hosts._remote_agent import LeftRemote, RemoteAgent, RemoteOrder
+from greenroom.remote.hosts._remote_record import SETTLED, TAKEN, order_line, record_line, remote_record_path
 from greenroom.remote.links import Link, LinkLost, RemoteError, RemoteRef
-from greenroom.tasks import LOST, REMOTE_AGENT, Progress, Task, TaskInfo, Tasks, TaskState, TaskUsage
+from greenroom.tasks import LOST, REMOTE_AGENT, Progress, Task, TaskInfo, TaskReport, Tasks, TaskState, TaskUsage
 from greenroom.tools import ToolError
 
 STOP_S: Final = 10.0
@@ -41,40 +45,13 @@ CLOSE_S: Final = 5.0
 """Seconds that the end of a run waits for the ends of its remote agents."""
 _SPARE_S: Final = 20.0
 """Seconds that an answer may take longer than the host was asked to wait."""
+UNREACHABLE: Final = "unreachable"
+"""Requester of the end of a task from whose host nothing was heard."""
 _FIRST_DELAY_S: Final = 0.5
 _MAX_DELAY_S: Final = 10.0
 _MAX_RESULT: Final = 200_000
+_MAX_LATE: Final = 20_000
 _EDGES: Final = {"completed": Edge.COMPLETE, "failed": Edge.FAIL, "killed": Edge.KILL}
-
-
-@final
-@attrs.frozen(kw_only=True)
-class RemoteOrder:
-    """The wish for an agent on a host."""
-
-    definition: dict[str, Any]
-    """As a JSON object; see `LaunchAgent`."""
-    description: str
-    prompt: str
-    model: str = ""
-    owner: str
-    """Id of the agent that is notified of its end."""
-    tool_use_id: str = ""
-
-
-@final
-@attrs.define(eq=False, kw_only=True)
-class _RemoteAgent:
-    host: str
-    task: Task
-    order: LaunchAgent
-    offset: int = 0
-    """Bytes of its output that are here."""
-    version: int = 0
-    is_taken: bool = False
-    """True once the host has said that it has the order."""
-    is_over: trio.Event = attrs.field(factory=trio.Event)
-    """Set when nothing is to be said to the host any more."""
 
 
 @final
@@ -88,9 +65,11 @@ class RemoteAgents:
         tasks: The tasks of the run.
         nursery: For following agents; it outlives the tasks.
         ids: Makes ids of tasks.
+        key: The secret by which hosts recognize the run, unless an earlier process of it had one.
         outputs: Folder of output files.
         write: Appends to a file, in the order of the calls.
         commit: Returns when everything recorded so far is durable.
+        report: Delivers a late result; returns False if nobody can take it now.
         unreachable_s: Seconds without a word of its host after which a task fails.
     """
 
@@ -103,9 +82,11 @@ class RemoteAgents:
         tasks: Tasks,
         nursery: trio.Nursery,
         ids: Ids,
+        key: str,
         outputs: Path,
         write: Callable[[Path, bytes], None],
         commit: Callable[[], Awaitable[None]],
+        report: Callable[[TaskReport], Awaitable[bool]],
         unreachable_s: float,
     ) -> None:
         self.hosts = tuple(hosts)
@@ -115,11 +96,13 @@ class RemoteAgents:
         self._tasks = tasks
         self._nursery = nursery
         self._ids = ids
+        self._key = key
         self._outputs = outputs
         self._write = write
         self._commit = commit
+        self._report = report
         self._unreachable_s = unreachable_s
-        self._agents: dict[str, _RemoteAgent] = {}
+        self._agents: dict[str, RemoteAgent] = {}
         self._is_closed = False
 
     async def launch(self, wish: RemoteOrder) -> tuple[Task, str]:
@@ -132,23 +115,49 @@ class RemoteAgents:
             raise ToolError("the session ends, and starts no more agents")
         host = min(self.hosts, key=self._running_on)
         remote = self._open(host, wish)
-        await self._commit()
         try:
+            await self._commit()
             await self._send_order(remote)
         except ToolError as error:
             self._end_silently(remote, str(error))
             raise
-        except LinkLost as error:
-            if error.outcome == "not_sent":
-                self._end_silently(remote, str(error))
-                raise ToolError(f"the host {host!r} could not be told: {error}") from error
         except AskTimedOut:
             pass  # it may have the order: it is asked again
         except GreenroomError as error:
-            self._end_silently(remote, str(error))
-            raise ToolError(f"the host {host!r} cannot be used: {error}") from error
+            if not isinstance(error, LinkLost) or error.outcome == "not_sent":
+                self._end_silently(remote, str(error))
+                raise ToolError(f"the host {host!r} cannot be used: {error}") from error
+        except BaseException:  # cancelled: the host may have the order
+            remote.task.mark_notified()
+            self._nursery.start_soon(self._follow, remote)
+            remote.task.kill(Cause("session", "the call that started it was cancelled"))
+            raise
         self._nursery.start_soon(self._follow, remote, name=f"remote agent {remote.order.task}")
         return remote.task, f"greenroom://{host}/{self._run}#{remote.order.task}"
+
+    def restore(self, left: Sequence[LeftRemote]) -> None:
+        """Take up the agents of earlier processes: those that have not ended are followed, and hosts are told the ends of others."""
+        for each in left:
+            record, name = each.record, each.record.order.task
+            self._key = record.order.key  # all of a run have the same
+            has_ended = each.state not in {TaskState.PENDING, TaskState.RUNNING}
+            if has_ended:
+                task = self._tasks.find(name) or self._tasks.recall(each.info, state=each.state)
+            else:
+                task = self._tasks.adopt(each.info, each.state, kill=partial(self._kill, name))
+                task.progress = Progress()
+            remote = self._agents[name] = RemoteAgent(
+                host=record.host,
+                task=task,
+                order=record.order,
+                offset=each.size,
+                is_taken=record.is_taken,
+                is_stopping=record.stop is not None,
+            )
+            self._nursery.start_soon(self._follow, remote, name=f"remote agent {name}")
+            if record.stop is not None:
+                task.kill(record.stop)  # no effect on one that has ended
+            remote.is_late = has_ended and each.cause == UNREACHABLE
 
     async def close(self) -> None:
         """Stop the agents that run, and wait at most `CLOSE_S` for their ends; then all tasks have ended. It is shielded."""
@@ -160,7 +169,8 @@ class RemoteAgents:
                 remote.task.kill(Cause("session", "the session ends"))
         with trio.CancelScope(shield=True), trio.move_on_after(CLOSE_S):
             for remote in remotes:
-                await remote.is_over.wait()
+                if not remote.is_late:  # its host may be away for hours
+                    await remote.is_over.wait()
         for remote in remotes:
             self._end_unconfirmed(remote)
 
@@ -169,8 +179,18 @@ class RemoteAgents:
     def _running_on(self, host: str) -> int:
         return sum(remote.host == host and not remote.task.is_finished for remote in self._agents.values())
 
-    def _open(self, host: str, wish: RemoteOrder) -> _RemoteAgent:
+    def _open(self, host: str, wish: RemoteOrder) -> RemoteAgent:
         name = task_id(self._ids, "r")
+        order = LaunchAgent(
+            run=self._run,
+            key=self._key,
+            task=name,
+            definition=wish.definition,
+            description=wish.description,
+            prompt=wish.prompt,
+            model=wish.model,
+        )
+        self._note_line(name, order_line(host, order))  # before its task is: one of those has an order
         info = TaskInfo(
             id=name,
             kind=REMOTE_AGENT,
@@ -182,28 +202,26 @@ class RemoteAgents:
         )
         task = self._tasks.open(info, is_background=True, kill=partial(self._kill, name))
         task.progress = Progress()
-        order = LaunchAgent(
-            run=self._run,
-            task=name,
-            definition=wish.definition,
-            description=wish.description,
-            prompt=wish.prompt,
-            model=wish.model,
-        )
-        remote = self._agents[name] = _RemoteAgent(host=host, task=task, order=order)
+        remote = self._agents[name] = RemoteAgent(host=host, task=task, order=order)
         return remote
 
-    async def _send_order(self, remote: _RemoteAgent) -> None:
+    async def _send_order(self, remote: RemoteAgent) -> None:
         answer = await self._ask(remote.host, remote.order)
         if isinstance(answer, LaunchAnswer) and answer.refused:
             raise ToolError(f"the host {remote.host!r} refused: {answer.refused}")
         remote.is_taken = True
+        self._note_line(remote.order.task, record_line(TAKEN))
         if remote.task.state is TaskState.PENDING:
             self._tasks.begin(remote.task)
 
-    def _end_silently(self, remote: _RemoteAgent, error: str) -> None:
+    def _note_line(self, name: str, line: bytes) -> None:
+        with suppress(JournalError):  # then the run ends, and nothing is recorded any more
+            self._write(remote_record_path(self._outputs, name), line)
+
+    def _end_silently(self, remote: RemoteAgent, error: str) -> None:
         """End a task whose start failed: the result of the call says so."""
         remote.task.mark_notified()
+        self._note_line(remote.order.task, record_line(SETTLED))
         self._end(remote, Edge.FAIL, error=error)
         self._forget(remote)
 
@@ -219,8 +237,16 @@ class RemoteAgents:
 
     # --- following -----------------------------------------------------------------------------------------------------
 
-    async def _follow(self, remote: _RemoteAgent) -> None:
-        """Ask for news until the task has ended."""
+    async def _follow(self, remote: RemoteAgent) -> None:
+        """Ask for news until the task has ended, then tell the host so."""
+        with remote.following:
+            await self._take_all_news(remote)
+        if remote.is_late:
+            await self._report_late(remote)
+        await self._settle(remote)
+        self._forget(remote)
+
+    async def _take_all_news(self, remote: RemoteAgent) -> None:
         heard_s, delay_s = trio.current_time(), _FIRST_DELAY_S
         while not remote.task.is_finished:
             try:
@@ -232,44 +258,79 @@ class RemoteAgents:
             except GreenroomError as error:
                 if trio.current_time() - heard_s > self._unreachable_s:
                     why = f"nothing was heard from the host {remote.host!r} for {self._unreachable_s:g} s: {error}"
-                    self._end(remote, Edge.FAIL, error=why, cause=Cause("unreachable", why))
+                    remote.is_late = True
+                    self._end(remote, Edge.FAIL, error=why, cause=Cause(UNREACHABLE, why))
             else:
                 heard_s, delay_s = trio.current_time(), _FIRST_DELAY_S
                 continue
             await trio.sleep(delay_s)
             delay_s = min(2 * delay_s, _MAX_DELAY_S)
-        await self._release(remote)
-        self._forget(remote)
 
-    def _forget(self, remote: _RemoteAgent) -> None:
+    def _forget(self, remote: RemoteAgent) -> None:
         remote.is_over.set()
         del self._agents[remote.order.task]
 
-    async def _take_news(self, remote: _RemoteAgent) -> None:
+    async def _take_news(self, remote: RemoteAgent) -> None:
         """Wait for news of an agent; send the order first if the host may not have it."""
+        if remote.is_stopping and not remote.is_taken:
+            await remote.task.wait_finished()
+            return
         if not remote.is_taken:
             await self._send_order(remote)
-        follower = await self._find(remote.host, follower_name(self._run, remote.order.task))
+        news = await self._ask_news(remote)
         if remote.task.is_finished:
             return
-        if follower is None:
+        if news is None:
             why = f"the host {remote.host!r} does not know it any more"
             self._end(remote, Edge.FAIL, error=why, cause=Cause(LOST, why))
-            return
-        question = FollowAgent(offset=remote.offset, version=remote.version)
-        news: AgentNews = await follower.ask(question, timeout_s=MAX_FOLLOW_S + _SPARE_S, cascade=True)
-        if news.offset == remote.offset:
+        else:
             self._apply(remote, news)
 
-    def _apply(self, remote: _RemoteAgent, news: AgentNews) -> None:
-        task = remote.task
+    async def _ask_news(self, remote: RemoteAgent) -> AgentNews | None:
+        """Wait for news of an agent, and write its output; None if the host does not know it."""
+        owner = owner_of(self._run, remote.order.key)
+        follower = await self._find(remote.host, follower_name(owner, remote.order.task))
+        if follower is None:
+            return None
+        question = FollowAgent(offset=remote.offset, version=remote.version)
+        news: AgentNews = await follower.ask(question, timeout_s=MAX_FOLLOW_S + _SPARE_S, cascade=True)
         if news.output:
             with suppress(JournalError):  # then the run ends, and nothing is recorded any more
-                self._write(task.info.output_file, news.output)
+                self._write(remote.task.info.output_file, news.output)
             remote.offset += len(news.output)
         remote.version = news.version
-        if task.is_finished:
+        return news
+
+    async def _wait_late(self, remote: RemoteAgent) -> AgentNews | None:
+        """Return the end that comes after the task has ended because its host was away; None if the host does not know the agent."""
+        while True:
+            try:
+                news = await self._ask_news(remote)
+            except GreenroomError:
+                await trio.sleep(_MAX_DELAY_S)
+            else:
+                if news is None or (news.state in _EDGES and remote.offset >= news.size):
+                    return news
+
+    async def _report_late(self, remote: RemoteAgent) -> None:
+        """Wait for a late end, and report it."""
+        news = await self._wait_late(remote)
+        if news is None:
             return
+        info = remote.task.info
+        report = TaskReport(
+            task_id=info.id,
+            number=0,
+            description=info.description,
+            owner=info.owner,
+            lines=(news.result[:_MAX_LATE] or news.error[:2_000] or news.end_reason[:1_000],),
+            late_state=news.state,
+        )
+        while not await self._report(report):  # noqa: ASYNC110 - nobody says when there is room
+            await trio.sleep(_MAX_DELAY_S)
+
+    def _apply(self, remote: RemoteAgent, news: AgentNews) -> None:
+        task = remote.task
         progress = task.progress = task.progress or Progress()
         progress.latest_input_tokens, progress.cumulative_output_tokens = news.input_tokens, news.output_tokens
         progress.tool_uses = Counter({REMOTE_AGENT: news.tool_uses})
@@ -284,23 +345,36 @@ class RemoteAgents:
             tool_uses=news.tool_uses,
             duration_ms=news.duration_ms,
         )
+        self._note_line(
+            remote.order.task, record_line({"end": {"result": task.result or "", **attrs.asdict(task.usage)}})
+        )
         cause = Cause(news.ended_by[:200], news.end_reason[:1_000]) if news.ended_by else None
         self._end(remote, edge, error=news.error[:2_000], cause=cause)
 
-    def _end(self, remote: _RemoteAgent, edge: Edge, *, error: str = "", cause: Cause | None = None) -> None:
+    def _end(self, remote: RemoteAgent, edge: Edge, *, error: str = "", cause: Cause | None = None) -> None:
         task = remote.task
         if task.is_finished:
             return
+        if remote.is_stopping and cause is not None and cause.who == LOST:
+            edge, error = Edge.KILL, ""  # as it was to be
         task.error = error
         if task.cause is None:
             task.cause = cause
         self._tasks.end(task, edge)
+        remote.following.cancel()
 
-    async def _release(self, remote: _RemoteAgent) -> None:
-        """Tell the host that the end is on record here."""
-        with trio.move_on_after(STOP_S), suppress(GreenroomError):
-            await self._commit()
-            await self._ask(remote.host, ReleaseAgent(run=self._run, task=remote.order.task))
+    async def _settle(self, remote: RemoteAgent) -> None:
+        """Tell the host that the end is on record here, until it answers; a later process tells one that does not."""
+        release = ReleaseAgent(run=self._run, key=remote.order.key, task=remote.order.task)
+        delay_s = _FIRST_DELAY_S
+        while True:
+            with suppress(GreenroomError):
+                await self._commit()
+                await self._ask(remote.host, release, timeout_s=STOP_S)
+                self._note_line(remote.order.task, record_line(SETTLED))
+                return
+            await trio.sleep(delay_s)
+            delay_s = min(2 * delay_s, _MAX_DELAY_S)
 
     # --- stopping ------------------------------------------------------------------------------------------------------
 
@@ -308,27 +382,31 @@ class RemoteAgents:
         remote = self._agents[name]
         if self._is_closed and cause.who != "session":
             self._end_unconfirmed(remote)
-        else:
-            self._nursery.start_soon(self._stop, remote, cause, name=f"stop of {name}")
-
-    async def _stop(self, remote: _RemoteAgent, cause: Cause) -> None:
-        """Order the end of an agent until the host confirms; the task ends here at the latest after `STOP_S`."""
-        stop = StopAgent(run=self._run, task=remote.order.task, why=f"{cause.who}: {cause.why}"[:1_000])
-        ends_s, gives_up_s = trio.current_time() + STOP_S, trio.current_time() + self._unreachable_s
-        is_known: bool | None = None
-        while is_known is None and trio.current_time() < gives_up_s:
-            with trio.move_on_at(ends_s if trio.current_time() < ends_s else gives_up_s), suppress(GreenroomError):
-                is_known = await self._ask(remote.host, stop, timeout_s=STOP_S)
-            if trio.current_time() >= ends_s:
-                self._end_unconfirmed(remote)
-            if is_known is None:
-                await trio.sleep(_FIRST_DELAY_S)
-        if is_known is False:
-            self._end(remote, Edge.KILL)
             return
-        with trio.move_on_at(ends_s):
+        if not remote.is_stopping:
+            remote.is_stopping = True
+            self._note_line(remote.order.task, record_line({"stop": [cause.who, cause.why]}))
+        self._nursery.start_soon(self._stop, remote, cause, name=f"stop of {name}")
+
+    async def _stop(self, remote: RemoteAgent, cause: Cause) -> None:
+        """Order the end of an agent, again until the host confirms; the task ends here at the latest after `STOP_S`.
+
+        A host that has not confirmed by then gets the order with the notification that the agent is not followed any more.
+        """
+        why = f"{cause.who}: {cause.why}"[:1_000]
+        stop = StopAgent(run=self._run, key=remote.order.key, task=remote.order.task, why=why)
+        with trio.move_on_after(STOP_S):
+            is_known: bool | None = None
+            while is_known is None:
+                with suppress(GreenroomError):
+                    await self._commit()
+                    is_known = await self._ask(remote.host, stop, timeout_s=STOP_S)
+                if is_known is None:
+                    await trio.sleep(_FIRST_DELAY_S)
+            if is_known is False:
+                self._end(remote, Edge.KILL)
             await remote.task.wait_finished()
         self._end_unconfirmed(remote)
 
-    def _end_unconfirmed(self, remote: _RemoteAgent) -> None:
+    def _end_unconfirmed(self, remote: RemoteAgent) -> None:
         self._end(remote, Edge.KILL, error=f"the host {remote.host!r} has not confirmed it")

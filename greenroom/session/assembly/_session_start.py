@@ -90,6 +90,7 @@ async def _recover_tasks(session: Session, services: Services, home: AgentState,
     agents.teams.tell_later(waiting)
     if is_any and not home.start.keeps_open:
         agents.inbox.note_waiting()
+    await agents.restore_remotes(left.remotes)
 
 
 def _end_resumption(resumption: Resumption, down: Down) -> None:

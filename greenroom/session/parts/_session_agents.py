@@ -106,6 +106,7 @@ class SessionAgents:
         self._tools.bind()
         self.schedules = self._tools.schedules
         self.close_remotes = self._tools.close_remotes
+        self.restore_remotes = self._tools.restore_remotes
 
     def __len__(self) -> int:
         return len(self.known)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -10,10 +12,12 @@ import trio
 from greenroom.agents.definitions import facts_of
 from greenroom.agents.delegation import AgentCall, RemoteLaunched, RemoteRoute
 from greenroom.session.assembly._session_services import Services
+from greenroom.tasks import TaskInfo, TaskLateResult, TaskReport, TaskView
 from greenroom.tools import ToolContext
 
 if TYPE_CHECKING:  # nothing of links is loaded unless a host is configured
     from greenroom.remote import Link, LinkNode, LinkPeer
+    from greenroom.remote.hosts import LeftRemote
 
 
 @final
@@ -40,9 +44,11 @@ class SessionRemotes:
             tasks=services.tasks,
             nursery=services.nursery,
             ids=services.ports.ids,
+            key=secrets.token_hex(32),
             outputs=folder / "tasks",
             write=journal.write_before,
             commit=journal.commit,
+            report=self._report_late,
             unreachable_s=self._settings.unreachable_s,
         )
 
@@ -70,6 +76,19 @@ class SessionRemotes:
             prompt=call.prompt,
             output_file=str(task.info.output_file),
         )
+
+    async def restore(self, left: Sequence[TaskView]) -> None:
+        """Take up the agents of earlier processes of the run; see `RemoteAgents.restore`."""
+        outputs, run = self._services.run_folder / "tasks", self._services.ports.blocking.run
+        found = [await run(_read_left, outputs, view) for view in left]
+        self.agents.restore([each for each in found if each is not None])
+
+    async def _report_late(self, report: TaskReport) -> bool:
+        if not await self._services.tasks.deliver_report(report):
+            return False
+        event = TaskLateResult(actor=report.owner, task=report.task_id, state=report.late_state)
+        self._services.recorder.emit(event)
+        return True
 
     async def close(self) -> None:
         """Stop the agents that run, and close the node; bounded and shielded."""
@@ -103,3 +122,24 @@ class SessionRemotes:
             name: LinkPeer(token=read_token_file(Path(host.token_file).expanduser()), address=host.address)
             for name, host in self._settings.hosts.items()
         }
+
+
+def _read_left(outputs: Path, view: TaskView) -> LeftRemote | None:
+    """Return the state of a remote agent of an earlier process; None if its host needs no more messages about it."""
+    from greenroom.remote.hosts import LeftRemote, read_remote_record, remote_record_path
+
+    record = read_remote_record(remote_record_path(outputs, view.task).read_bytes())
+    if record is None or record.is_settled:
+        return None
+    info = TaskInfo(
+        id=view.task,
+        kind=view.type,
+        description=view.description,
+        owner=view.owner,
+        tool_use_id=view.call,
+        output_file=outputs / f"{view.task}.output",
+        agent_type=view.agent,
+    )
+    output = info.output_file
+    size = output.stat().st_size if output.exists() else 0
+    return LeftRemote(record=record, info=info, state=view.state, cause=view.cause, size=size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, final
 
 from greenroom.agents.subagents import (
@@ -25,6 +25,7 @@ from greenroom.session.parts._session_inbox import SessionInbox
 from greenroom.session.parts._session_schedules import SessionSchedules
 from greenroom.session.parts._session_teams import SessionTeams
 from greenroom.session.schedules._schedule_tools import ScheduleTools
+from greenroom.tasks import TaskView
 
 if TYPE_CHECKING:
     from greenroom.session.parts._session_remotes import SessionRemotes
@@ -82,6 +83,11 @@ class SubagentTools:
                 **ScheduleTools(self.schedules, find).all(),
             }
         )
+
+    async def restore_remotes(self, left: Sequence[TaskView]) -> None:
+        """Take up the agents on hosts of earlier processes of the run."""
+        if self._remotes is not None and left:
+            await self._remotes.restore(left)
 
     async def close_remotes(self) -> None:
         """Stop the agents on hosts; bounded and shielded."""

@@ -14,7 +14,7 @@ from greenroom.core import Cause
 from greenroom.session.record._recovery import WHY_LOST, Due, Left
 from greenroom.session.record._recovery_plan import EndPlan, LeftEnd, plan_ends
 from greenroom.session.settings._recovery_settings import RecoverySettings
-from greenroom.tasks import AGENT, MCP_CALL, KeptWorktree, TaskInfo, TaskNotice
+from greenroom.tasks import AGENT, MCP_CALL, REMOTE_AGENT, KeptWorktree, TaskInfo, TaskNotice
 from greenroom.tools import ToolError
 
 
@@ -106,7 +106,7 @@ class RecoveredTasks:
         kept = str(due.record.get("worktree") or "")
         if kept and due.view.type == AGENT:
             task.worktree = KeptWorktree(kept, str(due.record.get("branch") or ""))
-        if view.type == MCP_CALL:
+        if view.type in {MCP_CALL, REMOTE_AGENT}:
             task.result = due.text or None
         if view.type == AGENT:
             task.result = pool.report_of(due.text, info.output_file) if due.text else ""

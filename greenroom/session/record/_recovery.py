@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
 
@@ -28,9 +29,23 @@ from greenroom.session.record._transcript_names import TRANSCRIPTS, transcript_n
 from greenroom.session.schedules._schedule_events import EVENTS as SCHEDULE_EVENTS
 from greenroom.session.schedules._schedule_events import FOLDS as SCHEDULE_FOLDS
 from greenroom.session.schedules._schedule_events import EndedSchedule, SchedulesPaused, ScheduleView, end_of
-from greenroom.tasks import AGENT, LOST, MCP_CALL, TaskBegan, TaskEnded, TaskLost, TaskState, TaskUsage, TaskView
+from greenroom.tasks import (
+    AGENT,
+    LOST,
+    MCP_CALL,
+    REMOTE_AGENT,
+    TaskBegan,
+    TaskEnded,
+    TaskLost,
+    TaskState,
+    TaskUsage,
+    TaskView,
+)
 from greenroom.teams import TeamRecord, records_of
 from greenroom.trace import JOURNAL, Codec, Entry, World
+
+if TYPE_CHECKING:  # nothing of links is loaded unless an agent worked on a host
+    from greenroom.remote.hosts import RemoteRecord
 
 _TEAM_SECTIONS: Final = ("teams", "mates", "items", "boards", "mail")
 WHY_LOST: Final = "the process that ran it ended before it did"
@@ -43,7 +58,7 @@ class Due:
 
     view: TaskView
     text: str = ""
-    """The last text of an agent, as far as its transcript has it; the result of an MCP call."""
+    """The last text of an agent, as far as its transcript has it; the result of an MCP call, or of an agent on a host."""
     usage: TaskUsage | None = None
     record: Mapping[str, Any] = attrs.field(factory=dict)
     """The record of an agent; empty for a shell."""
@@ -68,17 +83,27 @@ class Left:
     """Names of agents with their ids, in the order in which they were given."""
     agents: int = 0
     """The number of sub-agents that the run has had."""
+    remotes: tuple[TaskView, ...] = ()
+    """The agents on hosts that may run there still, or whose hosts may have to be notified of their ends."""
 
 
-def read_left(run_folder: Path) -> Left:
-    """Return what is left to be done about the tasks of a run."""
+def read_left(run_folder: Path, *, has_hosts: bool = False) -> Left:
+    """Return what is left to be done about the tasks of a run.
+
+    Args:
+        run_folder: Its folder.
+        has_hosts: True if agents on hosts are followed again; else those that had not ended are lost.
+    """
     views, took_ms = _fold_tasks(run_folder / JOURNAL)
     if not views:
         return Left()
     told = read_told(run_folder / TRANSCRIPTS)
     events: list[Event] = []
     due: list[Due] = []
+    remotes = [view for view in views.values() if has_hosts and _is_followed(run_folder, view)]
     for key, left in list(views.items()):
+        if left in remotes and not left.has_ended:
+            continue
         if not left.has_ended:
             event = _end_of(left, told.get(left.notice_id))
             views[key] = tasks.lost(left, event)
@@ -103,6 +128,7 @@ def read_left(run_folder: Path) -> Left:
         due=tuple(due),
         names=tuple(name for name in names if name[0]),
         agents=len(agents),
+        remotes=tuple(remotes),
     )
 
 
@@ -171,6 +197,10 @@ def _due(run_folder: Path, view: TaskView, took_ms: int | None, *, is_latest: bo
     if view.type == MCP_CALL:
         output = run_folder / "tasks" / f"{view.task}.output"
         return Due(view=view, text="" if view.cause == LOST else _came_to(output))
+    if view.type == REMOTE_AGENT:
+        record = _read_remote(run_folder, view)
+        end = dict(record.end) if record is not None else {}
+        return Due(view=view, text=end.pop("result", ""), usage=TaskUsage(**end) if end else None)
     if view.type != AGENT:
         return Due(view=view)
     path = run_folder / TRANSCRIPTS / transcript_name(view.task, is_main=False)
@@ -203,13 +233,29 @@ def _came_to(output: Path) -> str:
         return ""
 
 
-async def read_earlier(run: RunPlace, ports: Ports) -> tuple[Loaded | None, Left]:
+def _read_remote(run_folder: Path, view: TaskView) -> RemoteRecord | None:
+    """Return the record of an agent on a host; None if there is none."""
+    from greenroom.remote.hosts import read_remote_record, remote_record_path
+
+    path = remote_record_path(run_folder / "tasks", view.task)
+    return read_remote_record(path.read_bytes()) if path.exists() else None
+
+
+def _is_followed(run_folder: Path, view: TaskView) -> bool:
+    """True if an agent works on a host, or that may still have to be notified of its end."""
+    record = _read_remote(run_folder, view) if view.type == REMOTE_AGENT else None
+    return record is not None and not record.is_settled
+
+
+async def read_earlier(run: RunPlace, ports: Ports, *, has_hosts: bool) -> tuple[Loaded | None, Left]:
     """Return the state that an earlier run left. The run is locked: no other process writes its transcript now."""
     if run.earlier is None:
         return None, Left()
     if not run.is_resumed:
         await ports.blocking.run(copy_conversation, run.earlier, run.folder, ports.disk)
-    return await load_agent(run.folder, None, ports.blocking), await ports.blocking.run(read_left, run.folder)
+    return await load_agent(run.folder, None, ports.blocking), await ports.blocking.run(
+        partial(read_left, run.folder, has_hosts=has_hosts)
+    )
 
 
 def read_team_records(run_folder: Path) -> dict[str, TeamRecord]:
