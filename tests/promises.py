@@ -869,7 +869,9 @@ NOT_IN_A_JOURNAL: Final = {
     "RR-2": Unseen(_RERUN, ("reruns/test_hard_times.py", "reruns/test_team_order.py", "reruns/test_sub_agents.py")),
     "RR-3": Unseen(_RERUN, ("effects/test_place_order.py",)),
     "RR-4": Unseen(_RERUN, ("reruns/test_cut_records.py",)),
-    "RR-5": Unseen(_RERUN, ("reruns/test_planted_changes.py", "reruns/test_first_cause.py")),
+    "RR-5": Unseen(
+        _RERUN, ("reruns/test_planted_changes.py", "reruns/test_planted_outcomes.py", "reruns/test_first_cause.py")
+    ),
     "RR-6": Unseen("texts of calls are not in the journal", ("effects/test_effect_file.py",)),
     "RR-7": Unseen(_RERUN, ("headless/test_run_again.py",)),
     "RR-8": Unseen("it is about draws of several runs", ("effects/test_effect_file.py",)),

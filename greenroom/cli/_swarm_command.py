@@ -53,7 +53,7 @@ class SwarmFlags:
     record: Annotated[
         bool | None,
         Parameter(
-            help="Keep what models and tools answered in the run folder, for `greenroom rerun`; by default as the settings say.",
+            help="Keep what models and tools answered in the run folder, for `greenroom rerun`, which is the default.",
             negative="--no-record",
         ),
     ] = None

@@ -30,6 +30,10 @@ TINY_S: Final = 1e-6
 """The smallest step of the clock: a deadline that has passed is handled in the next settling."""
 MISSED: Final = {"answer": "permission", "hook": "hook"}
 """The causes of differences by the kinds of effects that only one side has; others are `not recorded`, or `too few`."""
+REFUSED: Final = " was not run: "
+"""Part of what a model reads as the result of a call that was refused."""
+HOOK_DENIES: Final = "a hook denies it"
+"""Part of what a model reads as the result of a call that a hook denied."""
 THREAD_S: Final = 0.002
 """Seconds, of the machine's clock, between two looks at threads that work, and at a program that does not end."""
 
@@ -225,6 +229,7 @@ class EffectReplay:
         record: The recorded effects.
         conductor: Says when each may come.
         as_recorded: Maps an input to the folders of the record.
+        text_of: Returns what the model of the record read as the result of an agent's call; None if it read none.
         serves_changed: True to serve results also if their input differs; `changed` then has these.
     """
 
@@ -234,9 +239,12 @@ class EffectReplay:
         conductor: Conductor,
         *,
         as_recorded: Callable[[Any], Any],
+        text_of: Callable[[str, str], str | None] = lambda _agent, _call: None,
         serves_changed: bool = False,
     ) -> None:
         self.is_served = True
+        self._text_of = text_of
+        self._decided: dict[str, list[RecordedEffect]] = {}
         self.changed: list[tuple[RecordedEffect, Difference]] = []
         """Results that were served although their input differs."""
         self._serves_changed = serves_changed
@@ -259,26 +267,42 @@ class EffectReplay:
         if not left and may_miss:
             await trio.sleep_forever()
         if not left:
-            owners = [owner for kind, owner, name in self._left if (kind, name) == (of, key)]
-            cause = "ids" if owners and agent not in owners else MISSED.get(of, "not recorded")
-            detail = (
-                f"the record has it for {owners[0]}: ids are drawn in another order"
-                if cause == "ids"
-                else "the record has no result for it, and nothing is run in a re-run"
-            )
+            cause, detail = self._why_missing(of, agent, key)
             await self._conductor.end_of_record(Difference(agent=agent, what=what, now=now, cause=cause, detail=detail))
             return None
         effect = left.popleft()
         if not fits(effect.asked, now):
             difference = Difference(agent=agent, what=what, where="input", recorded=effect.asked, now=now)
+            if any(decided.got.get("updated_input") for decided in self.decisions(agent, key)):
+                difference = attrs.evolve(difference, cause="hook", detail="a hook has rewritten the input of the call")
             if not self._serves_changed:
                 await self._conductor.end_with(difference)
             self.changed.append((effect, difference))
         self.compared += 1
+        if of in MISSED:
+            self._decided.setdefault(agent, []).append(effect)
         if effect.got.get("cut"):
             await trio.sleep_forever()
         await self._conductor.wait_place(effect.at)
         return effect.got
+
+    def _why_missing(self, of: str, agent: str, key: str) -> tuple[str, str]:
+        """Return the cause of a result that the record does not have, with more about it."""
+        owners = [owner for kind, owner, name in self._left if (kind, name) == (of, key)]
+        if owners and agent not in owners:
+            return "ids", f"the record has it for {owners[0]}: ids are drawn in another order"
+        refused = (self._text_of(agent, key) if of == "tool" else None) or ""
+        if REFUSED in refused:
+            return "hook" if HOOK_DENIES in refused else "permission", f"the recorded call was not run: {refused}"
+        return MISSED.get(of, "not recorded"), "the record has no result for it, and nothing is run in a re-run"
+
+    def decisions(self, agent: str, call: str = "") -> Sequence[RecordedEffect]:
+        """Return the outcomes of hooks and the answers of people that an agent has got so far, or those about one of its calls."""
+        return [effect for effect in self._decided.get(agent, ()) if effect.key.endswith(call)]
+
+    def is_left(self, agent: str, call: str) -> bool:
+        """True if the record has a result of the call, and it was not asked for."""
+        return bool(self._left.get(("tool", agent, call)))
 
     def note(self, of: str, agent: str, key: str, asked: Mapping[str, Any], got: Mapping[str, Any]) -> None:
         """Do nothing: a served result is on record."""

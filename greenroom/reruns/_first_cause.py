@@ -12,10 +12,15 @@ from typing import Any, Final
 
 import attrs
 
-from greenroom.effects import Difference
+from greenroom.effects import Difference, EffectReplay, RecordedEffect
+from greenroom.hooks import HookEvent
 
 _PLACE: Final = re.compile(r"(?P<part>\w+)(?:\[(?P<index>\d+)\](?:\.content\[(?P<block>\d+)\])?)?")
 _MAIL: Final = ("<teammate-message", "<task-notification", "<channel", "<cross-session-message")
+_SENDER: Final = re.compile(r'<teammate-message teammate_id="(?P<name>[^"]*)"')
+_BOARD: Final = re.compile(r"Task #\d+ |All \d+ tasks on the board")
+"""Beginnings of what the board says to an agent."""
+_BOARD_TOOLS: Final = frozenset(("TaskCreate", "TaskGet", "TaskList", "TaskUpdate"))
 _FILE: Final = re.compile(r"^## (?P<path>/[^\n]+?) \(", re.MULTILINE)
 """The heading of a file of instructions; its text begins two lines below."""
 _PART: Final = re.compile(r"^# ([^\n]+)", re.MULTILINE)
@@ -24,17 +29,21 @@ _SURROUNDINGS: Final = frozenset(("Environment", "Git"))
 _BY_PART: Final = {"definition": "definition", "model": "definition", "effort": "definition"}
 
 
-def with_cause(difference: Difference, asked: Mapping[str, Any]) -> Difference:
+def with_cause(difference: Difference, asked: Mapping[str, Any], effects: EffectReplay | None = None) -> Difference:
     """Return a difference of a request with its cause.
 
     Args:
         difference: Its place is one in a request.
         asked: The request of the re-run, as plain values.
+        effects: What was served before it.
     """
     place = _PLACE.match(difference.where)
     if place is None:
         return difference
     cause, detail = _cause(place["part"], place["index"], place["block"], difference, asked)
+    if effects is not None and cause in ("tool result", "code"):
+        call = _block_at(asked.get("messages", ()), place["index"], place["block"]).get("tool_use_id", "")
+        cause, detail = _decided(difference, effects, call) or (cause, detail)
     return attrs.evolve(difference, cause=cause, detail=detail or difference.detail)
 
 
@@ -43,6 +52,8 @@ def _cause(
 ) -> tuple[str, str]:
     if part in _BY_PART:
         return _BY_PART[part], f"the agent's {part} has changed"
+    if part == "retries":
+        return "retries", "the settings allow another number of attempts, and the request was retried"
     if part == "system":
         return _cause_in_text(difference, otherwise="definition", detail="the system prompt has changed")
     if part == "tools":
@@ -71,22 +82,70 @@ def _cause_in_tools(index: str | None, difference: Difference, asked: Mapping[st
 def _cause_in_messages(
     index: int, block: str | None, difference: Difference, messages: Sequence[Mapping[str, Any]]
 ) -> tuple[str, str]:
+    sides = (difference.recorded, difference.now)
     if index >= len(messages) or block is None:
+        roles = {side["role"] if isinstance(side, Mapping) else side for side in sides if side}
+        if "assistant" in roles and (difference.where.endswith(".role") or None in sides):
+            return "model answer", "one side has an answer that the other does not have, or one that failed there"
         return "code", "the conversation has another number of messages, and nothing before it differs"
-    content = messages[index]["content"]
-    found = content[int(block)] if int(block) < len(content) else {}
+    found = _block_at(messages, str(index), block)
     if found.get("type") == "tool_result":
         call = found.get("tool_use_id", "")
         name = next((use["name"] for use in _uses(messages) if use.get("id") == call), "")
-        return "tool result", f"of the call {call} of {name or 'a tool'}"
+        cause = "board" if name in _BOARD_TOOLS else "tool result"
+        return cause, f"of the call {call} of {name or 'a tool'}"
     if messages[index].get("role") == "assistant":
         return "model answer", "the agent has said something else before"
-    for text in (difference.recorded, difference.now):
-        if isinstance(text, str) and any(mark in text for mark in _MAIL):
-            return "mail", "a message that the agent read has changed"
+    texts = [side for side in sides if isinstance(side, str)]
+    if any(mark in text for text in texts for mark in _MAIL):
+        senders = [sender["name"] for text in texts if (sender := _SENDER.match(text))]
+        if len(set(senders)) > 1:
+            return "order", f"a message of {senders[1]} has come where one of {senders[0]} was"
+        return "mail", "a message that the agent read has changed"
+    if any(map(_BOARD.match, texts)):
+        return "board", "an item of the board, or what is said of it, has changed"
     if block == "0" and found.get("type") == "text" and not str(found.get("text")).startswith("<"):
         return _cause_in_text(difference, otherwise="prompt", detail="the agent was told something else")
     return _cause_in_text(difference, otherwise="code", detail="the same inputs gave another request")
+
+
+def _decided(difference: Difference, effects: EffectReplay, call: str) -> tuple[str, str] | None:
+    """Return the cause of what a hook or a person has decided, or today's rules; None if no such decision is behind it.
+
+    Args:
+        difference: The difference of a request.
+        effects: What was served before it.
+        call: The id of the call in whose result it is; empty if it is in no result.
+    """
+    for effect in effects.decisions(difference.agent, call):
+        if (call and _refuses(effect)) or _adds(effect.got, difference):
+            return ("permission" if effect.of == "answer" else "hook"), f"the {effect.of} {effect.key}"
+    if call and effects.is_left(difference.agent, call):
+        return "permission", f"the call {call} is refused now, and was run then"
+    return None
+
+
+def _refuses(effect: RecordedEffect) -> bool:
+    return effect.got.get("allows") is False or effect.got.get("permission") == "deny"
+
+
+def _adds(value: Any, difference: Difference) -> bool:
+    """True if a text of a decision is in what differs now, and was not there in the record."""
+    if isinstance(value, str):
+        return value not in _NAMES and value in str(difference.now) and value not in str(difference.recorded)
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return any(_adds(item, difference) for item in items)
+
+
+_NAMES: Final = frozenset(("", "allow", "ask", "defer", "deny", "host", *HookEvent))
+"""Texts of decisions that say nothing to a model."""
+
+
+def _block_at(messages: Sequence[Mapping[str, Any]], index: str | None, block: str | None) -> Mapping[str, Any]:
+    """Return a block of a message; empty if there is none."""
+    content = messages[int(index)]["content"] if index is not None and int(index) < len(messages) else ()
+    found: Mapping[str, Any] = content[int(block)] if block is not None and int(block) < len(content) else {}
+    return found
 
 
 def _uses(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -55,6 +55,15 @@ class RecordedRun:
     is_cut: bool
     """True if its process was killed."""
 
+    def text_of(self, agent: str, call: str) -> str | None:
+        """Return what the model read as the result of an agent's call; None if it read none."""
+        for exchange in self.model.exchanges:
+            for message in exchange.request.get("messages", ()) if exchange.agent == agent else ():
+                for block in message["content"]:
+                    if block.get("tool_use_id") == call:
+                        return str(block.get("content", ""))
+        return None
+
 
 def read_run(folder: Path) -> RecordedRun:
     """Read a recorded run; it blocks.

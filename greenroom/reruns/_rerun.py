@@ -14,16 +14,17 @@ import attrs
 import trio
 import trio.testing
 
+from greenroom.agents import StoppedByHook
 from greenroom.agents.events import AgentSpoke, ModelBegan
 from greenroom.agents.memory import folder_name
-from greenroom.core import JournalError, UsageError
+from greenroom.core import JournalError, TurnFailed, TurnKilled, UsageError
 from greenroom.core.ports import InlineBlocking, Ports, SystemDisk
 from greenroom.effects import MISSED, Conductor, Difference, EffectReplay, OrderedMailbox, PlaceOrder, RecordedEffect
 from greenroom.models.recordings import RecordedModel, ReplayMismatch
 from greenroom.reruns._first_cause import with_cause
 from greenroom.reruns._mapped_folders import FolderMap
 from greenroom.reruns._recorded_run import RecordedRun, error_in, read_run, update_record
-from greenroom.session import EVENTS, RunReplay, Session, open_session
+from greenroom.session import ATTEMPTS, EVENTS, RunReplay, Session, open_session
 from greenroom.trace import JOURNAL, read_end
 
 RERUNS: Final = "reruns"
@@ -150,7 +151,11 @@ class _Rerunner:
         served = (attrs.evolve(effect, got=self._folders.to_now(effect.got)) for effect in recorded.effects.effects)
         record = attrs.evolve(recorded.effects, effects=tuple(served))
         self._effects = EffectReplay(
-            record, self._conductor, as_recorded=self._folders.to_recorded, serves_changed=goes_on
+            record,
+            self._conductor,
+            as_recorded=self._folders.to_recorded,
+            text_of=recorded.text_of,
+            serves_changed=goes_on,
         )
         self._model = RecordedModel(
             self._folders.mapped_answers(recorded.model),
@@ -181,9 +186,7 @@ class _Rerunner:
             nursery.cancel_scope.cancel()
         difference = conductor.difference
         if difference is None and not conductor.was_cut:
-            if failure is not None and (not self._recorded.error or self._error() is None):
-                raise failure
-            difference = self._left_over() or self._other_end()
+            difference = self._ended(failure)
         is_complete, first = difference is None, self._first_change()
         difference = first or difference
         if difference is not None:
@@ -198,6 +201,17 @@ class _Rerunner:
             changes=len(self.changed_requests) + len(self.changed_inputs),
             is_complete=is_complete,
         )
+
+    def _ended(self, failure: Exception | None) -> Difference | None:
+        """Return the difference of a program that has ended; raise its failure unless the record has one, or explains it."""
+        is_of_turn = isinstance(failure, TurnFailed | TurnKilled)
+        is_new = failure is not None and (not self._recorded.error or self._error() is None)
+        difference = None if is_new and not is_of_turn else self._left_over() or self._other_end()
+        if failure is not None and is_new and difference is None:
+            raise failure
+        if difference is not None and failure is not None and isinstance(failure.__cause__, StoppedByHook):
+            return attrs.evolve(difference, cause="hook", detail=str(failure))
+        return difference
 
     @property
     def changed_requests(self) -> Mapping[tuple[str, int], Mapping[str, Any]]:
@@ -216,7 +230,7 @@ class _Rerunner:
         request = min(self._model.changed, key=places.__getitem__, default=None)
         if request is not None:
             mismatch, asked = self._model.changed[request]
-            found.append((places[request], with_cause(difference_of(mismatch), asked)))
+            found.append((places[request], with_cause(difference_of(mismatch), asked, self._effects)))
         return min(found, key=itemgetter(0), default=(0, None))[1]
 
     def _ports(self) -> Ports:
@@ -236,7 +250,13 @@ class _Rerunner:
             make_mailbox=partial(OrderedMailbox, order=self._order),
             follow=self._order.follow,
             note_mask=self._note_mask,
+            note_attempts=self._note_attempts,
         )
+
+    def _note_attempts(self, now: int) -> None:
+        recorded = self._recorded.effects.head.surroundings.get(ATTEMPTS, "")
+        if recorded.isdecimal():
+            self._model.attempts = (int(recorded), now)
 
     def _note_mask(self, mask: Callable[[Any], Any]) -> None:
         self._mask = mask
@@ -246,7 +266,7 @@ class _Rerunner:
         difference = difference_of(mismatch)
         if not difference.where:
             return self._conductor.note_end_of_record(difference)
-        self._conductor.note(with_cause(difference, asked))
+        self._conductor.note(with_cause(difference, asked, self._effects))
         return False
 
     def _left_over(self) -> Difference | None:

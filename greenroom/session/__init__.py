@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from greenroom.session._session import Session
     from greenroom.session.assembly._host_ports import HostArguments
     from greenroom.session.assembly._main_definition import main_of_settings
-    from greenroom.session.assembly._run_replay import INVOCATION, USER_FOLDER, RunReplay
+    from greenroom.session.assembly._run_replay import ATTEMPTS, INVOCATION, USER_FOLDER, RunReplay
     from greenroom.session.assembly._session_spec import MAIN, MainFor, ModelFor
     from greenroom.session.parts._activity import Activity
     from greenroom.session.parts._event_stream import EventStream
@@ -68,7 +68,7 @@ else:
             "greenroom.session._session": ("Session",),
             "greenroom.session.assembly._host_ports": ("HostArguments",),
             "greenroom.session.assembly._main_definition": ("main_of_settings",),
-            "greenroom.session.assembly._run_replay": ("INVOCATION", "USER_FOLDER", "RunReplay"),
+            "greenroom.session.assembly._run_replay": ("ATTEMPTS", "INVOCATION", "USER_FOLDER", "RunReplay"),
             "greenroom.session.assembly._session_spec": ("MAIN", "MainFor", "ModelFor"),
             "greenroom.session.parts._activity": ("Activity",),
             "greenroom.session.parts._event_stream": ("EventStream",),
@@ -113,6 +113,7 @@ else:
     )
 
 __all__ = [
+    "ATTEMPTS",
     "BRANCH_FILE",
     "EVENTS",
     "FOLDS",

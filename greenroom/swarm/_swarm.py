@@ -135,9 +135,9 @@ def run_swarm(options: SwarmOptions) -> int:
         task=plan.task,
         mates=len(plan.mates),
         estimate="" if estimate is None else estimate.text,
+        is_recorded=options.is_recorded,
     )
-    if options.records is not None:
-        settings["record"] = "effects" if options.records else "off"
+    settings["record"] = "effects" if opening.is_recorded else "off"
     settings["recovery"] = {"cut_turns": "leave"}  # the lead resumes its turn once its team is there
     if opening.is_rule_based:
         settings |= PLAYBOOK_SETTINGS

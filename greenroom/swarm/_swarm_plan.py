@@ -12,6 +12,7 @@ from greenroom.agents import AgentDefinition
 from greenroom.agents.definitions import builtin_definitions, load_definitions
 from greenroom.core import UsageError
 from greenroom.core.sources import find_places
+from greenroom.effects import EFFECTS_FILE
 from greenroom.models import AnthropicModel, FaultRates, Model, PlaybookModel, RetryPolicy, chaotic, retrying
 from greenroom.models.choice import DEFAULT_CLAUDE_MODEL, INHERIT
 from greenroom.supervisor import Restart
@@ -50,11 +51,18 @@ class SwarmOptions:
     resume: Path | None = None
     """The folder of the run to resume; None for a new one."""
     records: bool | None = None
-    """True to record the effects of the run, False to record nothing; None: as the settings say."""
+    """True to record the effects of the run, False to record nothing; None: True, and for a resumed run, as it was begun."""
     open_page: OpenRunPage = without_page
     """Serves the page of the run, if there is to be one."""
     has_key: bool = attrs.field(factory=lambda: bool(os.environ.get(KEY)))
     """True if a run without the name of a model is one on Claude."""
+
+    @property
+    def is_recorded(self) -> bool:
+        """True if answers and results are kept: by default those of a new swarm, and of a resumed one that was begun so."""
+        if self.records is not None:
+            return self.records
+        return self.resume is None or (self.resume / EFFECTS_FILE).exists()
 
 
 @attrs.frozen(kw_only=True)

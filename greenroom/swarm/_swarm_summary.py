@@ -34,6 +34,8 @@ class SwarmOpening:
     mates: int
     estimate: str = ""
     """The expected cost; empty for the rules, and for a run that is resumed."""
+    is_recorded: bool = False
+    """True if the run folder keeps what models and tools answer."""
 
     @property
     def text(self) -> str:

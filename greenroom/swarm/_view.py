@@ -73,7 +73,8 @@ class LinesView:
         """Print the first lines."""
         _print(opening.text)
         _print(f"greenroom swarm: {opening.hint}")
-        _print(f"greenroom swarm: {opening.team} in {printable(opening.folder, 4_096)}")
+        kept = "; the run folder keeps all that was read and said" if opening.is_recorded else ""
+        _print(f"greenroom swarm: {opening.team} in {printable(opening.folder, 4_096)}{kept}")
 
     async def watch(self, session: Session, stream: EventStream) -> None:
         """Print a line for each event that matters, and one now and then while a model lets an agent wait."""

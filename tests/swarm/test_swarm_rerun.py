@@ -7,7 +7,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from greenroom.swarm import recorded_swarm
+import pytest
+
+from greenroom.swarm import SwarmOptions, recorded_swarm
 from tests.cli.forked import run_forked
 from tests.swarm.small_repo import make_small_repo
 
@@ -19,7 +21,7 @@ def run(*arguments: str, runs: Path) -> subprocess.CompletedProcess[str]:
 def test_a_recorded_swarm_is_equal_and_another_team_is_not(tmp_path: Path) -> None:
     """Exit codes: 0 for an equal run, 1 for a different one, 2 for a run that was not recorded."""
     folder, runs = make_small_repo(tmp_path / "repo"), tmp_path / "runs"
-    assert run("swarm", str(folder), "--record", "--agents", "3", runs=runs).returncode == 0
+    assert run("swarm", str(folder), "--agents", "3", runs=runs).returncode == 0
 
     again = run("rerun", runs=runs)
     assert (again.returncode, again.stdout.endswith(" compared, 0 tokens\n")) == (0, True)
@@ -52,3 +54,24 @@ def test_a_missing_run_is_a_mistake_and_makes_no_folder(tmp_path: Path) -> None:
 
     assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("records", "resumes", "is_begun_so", "is_kept"),
+    [
+        (None, False, False, True),
+        (False, False, False, False),
+        (None, True, True, True),
+        (None, True, False, False),
+        (True, True, False, True),
+    ],
+)
+def test_a_swarm_is_recorded_unless_it_was_begun_without(
+    tmp_path: Path, records: bool | None, resumes: bool, is_begun_so: bool, is_kept: bool
+) -> None:
+    if is_begun_so:
+        (tmp_path / "effects.jsonl").touch()
+
+    options = SwarmOptions(path=tmp_path, records=records, resume=tmp_path if resumes else None)
+
+    assert options.is_recorded is is_kept

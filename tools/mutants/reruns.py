@@ -15,6 +15,7 @@ _HEADLESS: Final = ("tests/headless/test_run_again.py",)
 _ORDER: Final = "greenroom.effects._place_order"
 _OUTSIDE: Final = ("tests/reruns/test_nothing_outside.py",)
 _PLACES: Final = ("tests/effects/test_place_order.py",)
+_OUTCOMES: Final = ("tests/reruns/test_planted_outcomes.py",)
 _PLANTED: Final = ("tests/reruns/test_planted_changes.py",)
 _TASKS: Final = "greenroom.agents._effect_tasks"
 _UPDATES: Final = ("tests/reruns/test_updates.py",)
@@ -91,6 +92,46 @@ RERUNS: Final = (
         'return "environment", f"in',
         'return "definition", f"in',
         tests=_PLANTED,
+    ),
+    Mutant(
+        "what a hook says is code",
+        ("RR-5",),
+        _CAUSE,
+        "if (call and _refuses(effect)) or _adds(effect.got, difference):",
+        "if call and _refuses(effect):",
+        tests=_OUTCOMES,
+    ),
+    Mutant(
+        "a call that is refused now is another result",
+        ("RR-5",),
+        _CAUSE,
+        "if call and effects.is_left(difference.agent, call):",
+        "if not call and effects.is_left(difference.agent, call):",
+        tests=_OUTCOMES,
+    ),
+    Mutant(
+        "a call that was refused is missing",
+        ("RR-5",),
+        _CONDUCTOR,
+        "        if REFUSED in refused:",
+        "        if REFUSED in refused and not refused:",
+        tests=_OUTCOMES,
+    ),
+    Mutant(
+        "another sender is other mail",
+        ("RR-5",),
+        _CAUSE,
+        "if len(set(senders)) > 1:",
+        "if len(set(senders)) > 2:",
+        tests=_OUTCOMES,
+    ),
+    Mutant(
+        "attempts are not compared",
+        ("RR-5",),
+        "greenroom.models.recordings._replay_model",
+        "self._difference(track[0], asked) or self._of_retries(track[0])",
+        "self._difference(track[0], asked)",
+        tests=_OUTCOMES,
     ),
     Mutant(
         "a new question is a missing result",

@@ -120,6 +120,8 @@ class RecordedModel:
         self._mismatch: ReplayMismatch | None = None
         self.compared = 0
         """Number of requests that were equal."""
+        self.attempts: tuple[int, int] | None = None
+        """Maximum number of attempts at a request, recorded and now; a request that was retried differs if these do."""
         self._serves_changed = serves_changed
         self.changed: dict[tuple[str, int], tuple[ReplayMismatch, JsonObject]] = {}
         """Requests that differed and were served all the same, by the recorded agent and its number of the request: the difference,
@@ -174,7 +176,7 @@ class RecordedModel:
         self._asked[request.agent] = number = self._asked.get(request.agent, 0) + 1
         asked = self._plain(request)
         track = self._track(request, asked)
-        difference = self._difference(track[0], asked) if track else None
+        difference = self._difference(track[0], asked) or self._of_retries(track[0]) if track else None
         if track and difference is None:
             self.compared += 1
             return track.popleft()
@@ -203,6 +205,12 @@ class RecordedModel:
             return None
         self._recorded_as[request.agent] = name
         return free[name]
+
+    def _of_retries(self, exchange: RecordedExchange) -> tuple[str, Any, Any] | None:
+        is_retried = any(said["type"] == "restarted" for said in exchange.said)
+        if self.attempts is None or not is_retried or self.attempts[0] == self.attempts[1]:
+            return None
+        return ("retries.attempts", *self.attempts)
 
     def _plain(self, request: ModelRequest) -> JsonObject:
         normal = request if self._normalize is None else self._normalize(request)

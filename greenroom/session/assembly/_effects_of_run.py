@@ -23,7 +23,7 @@ from greenroom.effects import (
     plain_clock,
 )
 from greenroom.mailbox import Mailbox
-from greenroom.session.assembly._run_replay import FORKED, GIT, INVOCATION, RUN_FOLDER, USER_FOLDER
+from greenroom.session.assembly._run_replay import ATTEMPTS, FORKED, GIT, INVOCATION, RUN_FOLDER, USER_FOLDER
 from greenroom.session.assembly._session_plan import Plan
 from greenroom.session.settings._session_settings import SessionSettings
 from greenroom.trace import Journal
@@ -67,13 +67,19 @@ def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
     if replay is not None:
         journal.recorder.listen(replay.follow)
         replay.note_mask(plan.secrets.mask_value)
+        replay.note_attempts(_attempts(plan.settings.scalars))
         owned = _owned(ports, replay.seed, replay.effects)
         return RunEffects(port=replay.effects, ports=owned, make_mailbox=replay.make_mailbox)
     if recorded_part(plan.settings.scalars) != "effects":
         return RunEffects(port=None, ports=ports)
     seed = f"{ports.ids.bits(_SEED_BITS):032x}"
     write = partial(journal.write_before, Path(EFFECTS_FILE))
-    surroundings = {GIT: plan.git, RUN_FOLDER: str(journal.folder), USER_FOLDER: str(Path.home())}
+    surroundings = {
+        GIT: plan.git,
+        RUN_FOLDER: str(journal.folder),
+        USER_FOLDER: str(Path.home()),
+        ATTEMPTS: str(_attempts(plan.settings.scalars)),
+    }
     if plan.spec.host.invocation:
         surroundings[INVOCATION] = plan.spec.host.invocation
     if plan.run.earlier is not None and not plan.run.is_resumed:
@@ -82,6 +88,11 @@ def effects_of(plan: Plan, journal: Journal, ports: Ports) -> RunEffects:
         write, lambda: journal.recorder.seq, EffectHead(seed=seed, surroundings=surroundings), plan.secrets.mask_value
     )
     return RunEffects(port=log, ports=_owned(ports, seed, log))
+
+
+def _attempts(settings: SessionSettings) -> int:
+    """Return the maximum number of attempts at a model request; 1 if nothing is retried."""
+    return 1 if settings.models is None else settings.models.retries.attempts
 
 
 def _owned(ports: Ports, seed: str, effects: Effects) -> Ports:

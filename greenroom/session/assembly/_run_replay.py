@@ -16,8 +16,9 @@ GIT: Final = "git"
 FORKED: Final = "forked"
 USER_FOLDER: Final = "home"
 INVOCATION: Final = "invocation"
+ATTEMPTS: Final = "attempts"
 """Names of texts about a run's surroundings: its folder, the state of the repository, the run that it was forked from, the
-user's folder, the arguments of its program."""
+user's folder, the arguments of its program, the maximum number of attempts at a model request."""
 
 
 @final
@@ -35,6 +36,8 @@ class RunReplay:
     """Takes each event of the re-run."""
     note_mask: Callable[[Callable[[Any], Any]], object]
     """Takes the function that masks the secrets of the re-run in JSON values."""
+    note_attempts: Callable[[int], object]
+    """Takes the maximum number of attempts at a model request, as the settings of the re-run say."""
 
     @property
     def git(self) -> str:
