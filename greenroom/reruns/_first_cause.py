@@ -17,7 +17,7 @@ from greenroom.hooks import HookEvent
 
 _PLACE: Final = re.compile(r"(?P<part>\w+)(?:\[(?P<index>\d+)\](?:\.content\[(?P<block>\d+)\])?)?")
 _MAIL: Final = ("<teammate-message", "<task-notification", "<channel", "<cross-session-message")
-_SENDER: Final = re.compile(r'<teammate-message teammate_id="(?P<name>[^"]*)"')
+_SENDER: Final = re.compile(r'<(?:teammate-message) teammate_id="(?P<name>[^"]*)"')
 _BOARD: Final = re.compile(r"Task #\d+ |All \d+ tasks on the board")
 """Beginnings of what the board says to an agent."""
 _BOARD_TOOLS: Final = frozenset(("TaskCreate", "TaskGet", "TaskList", "TaskUpdate"))
