@@ -86,6 +86,8 @@ export function iconButton(name, label, onclick, props = {}) {
 export function keyed(parent, items, keyOf, make, update) {
   const had = (parent.keyed ??= new Map());
   const kept = new Map();
+  const wanted = new Set(items.map(keyOf));
+  for (const [key, node] of had) if (!wanted.has(key)) node.remove();  // first of all: a node that is moved loses the focus
   let place = parent.firstElementChild;
   for (const item of items) {
     const key = keyOf(item);
@@ -96,8 +98,21 @@ export function keyed(parent, items, keyOf, make, update) {
     if (node === place) place = place.nextElementSibling;
     else parent.insertBefore(node, place);
   }
-  for (const [key, node] of had) if (kept.get(key) !== node) node.remove();
   parent.keyed = kept;
+}
+
+const FOCUSABLE = "a[href], button, input, select, summary, [tabindex]";
+
+/** Replace what a node shows; focus inside it goes to the part of the same name, to the one that is marked as current, or to the same place. */
+export function swap(node, ...children) {
+  const focused = node.contains(document.activeElement) ? document.activeElement : null;
+  const place = focused ? [...node.querySelectorAll(FOCUSABLE)].indexOf(focused) : -1;
+  const { part } = focused?.dataset ?? {};
+  node.replaceChildren(...children);
+  if (!focused) return;
+  const now = [...node.querySelectorAll(FOCUSABLE)];
+  const next = now.find((each) => part && each.dataset.part === part) ?? now.find((each) => each.ariaCurrent) ?? now[place] ?? now.at(-1);
+  next?.focus({ preventScroll: true });
 }
 
 /** Set a text if it has changed, so that a selection in it stays. */
@@ -121,4 +136,16 @@ export async function copy(text) {
   } catch {
     return false;
   }
+}
+
+/** Copy a text and say so at the button that was pressed: to a reader of screens too. */
+export async function copyFrom(button, text) {
+  const isCopied = await copy(text);
+  const said = h("span.said-copied", { role: "status" }, isCopied ? "Copied" : "The browser did not allow it");
+  button.classList.toggle("done", isCopied);
+  button.after(said);
+  setTimeout(() => {
+    said.remove();
+    button.classList.remove("done");
+  }, 1600);
 }

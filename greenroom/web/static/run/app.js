@@ -34,7 +34,8 @@ const KEYS = [
   ["Space", "play"],
   ["C", "what led to this event"],
   ["1 … 9", "views"],
-  ["+ − 0", "zoom the timeline"],
+  ["+ − 0", "zoom the timeline: in, out, the whole run"],
+  ["← →", "earlier, later part of a zoomed timeline"],
   ["?", "this list"],
 ];
 const root = document.getElementById("app");
@@ -80,12 +81,18 @@ function showTheme() {
   themeButton.setAttribute("aria-label", label);
 }
 
+/** Show a panel for which there is no room beside the views, or hide it. */
+function openPanel(name) {
+  root.classList.remove(name === "with-tree" ? "with-detail" : "with-tree");
+  root.classList.toggle(name);
+}
+
 function build() {
   showTheme();
   const runsButton = h("button.outlined.small.runs-button", { type: "button", onclick: showRuns }, "Runs");
   root.replaceChildren(
     banner,
-    h("header.top", {}, h("span.mark", { "aria-hidden": "true" }, "g"), h("div.heading", {}, title, under), standing, h("label.search", {}, icon("search"), search, h("kbd", {}, "/")), runsButton, iconButton("tree", "Actors", () => root.classList.toggle("with-tree")), themeButton, h("button.ghost", { type: "button", "aria-label": "Keys", title: "Keys", onclick: showKeys }, "?")),
+    h("header.top", {}, h("span.mark", { "aria-hidden": "true" }, "g"), h("div.heading", {}, title, under), standing, h("label.search", {}, icon("search"), search, h("kbd", {}, "/")), runsButton, iconButton("tree", "Actors", () => openPanel("with-tree")), iconButton("panel", "Event", () => openPanel("with-detail")), themeButton, h("button.ghost", { type: "button", "aria-label": "Keys", title: "Keys", onclick: showKeys }, "?")),
     tree.node,
     h("main.middle", {}, tabs, stage),
     detail.node,
@@ -144,6 +151,7 @@ function go(part, isStep = true) {
   wanted = {};
   if (part.at !== undefined) part = { ...part, at: Math.max(0, Math.min(part.at, model.count)), isLive: false };
   Object.assign(seen, part);
+  if (part.actor || part.view) root.classList.remove("with-tree", "with-detail");
   if (seen.isLive) seen.at = model.count;
   const next = address();
   if (isStep && next !== location.hash) history.pushState(null, "", next);
@@ -364,13 +372,16 @@ const ACTIONS = {
   "-": () => VIEWS[0].view.zoom(1 / 1.5),
   0: () => VIEWS[0].view.zoom(0),
 };
+const PANS = { ArrowLeft: -1, ArrowRight: 1 };
 
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   const field = event.target.closest?.("input, textarea, select, dialog");
   if (event.key === "Escape" && field === search) search.blur();
-  if (field && field.type !== "range") return;
-  if (event.key === " " && event.target.closest?.("button, summary, a")) return;
+  if (event.key === "Escape" && !field) root.classList.remove("with-tree", "with-detail");
+  if (field && !["range", "checkbox"].includes(field.type)) return;
+  if (event.key === " " && event.target.closest?.("button, summary, a, input")) return;
+  if (event.key in PANS && !field && seen.view === "timeline") VIEWS[0].view.pan(PANS[event.key]);
   const view = VIEWS[Number(event.key) - 1];
   const action = view ? () => go({ view: view.name }) : ACTIONS[event.key];
   if (!action) return;

@@ -1,6 +1,6 @@
 // The boards of the teams at the moment: items by status, and the history of one as a line of owners.
 
-import { h, setText } from "../base/dom.js";
+import { h, setText, swap } from "../base/dom.js";
 import { rich, visible } from "../base/texts.js";
 import { makeRows } from "./rows.js";
 import { seconds } from "./words.js";
@@ -85,7 +85,8 @@ export function makeBoard({ model, seen, go }) {
     }
     const [key, item] = found;
     const steps = model.history("items", key);
-    history.replaceChildren(
+    swap(
+      history,
       h("h2", {}, `#${item.id} ${visible(item.subject)}`),
       h("ol.steps", {}, ...steps.map(({ position, fields }) => h("li", { class: position < seen.at ? "" : "is-later" }, h("button.event", { type: "button", onclick: () => go({ at: position + 1 }) }, h("span.seq", {}, String(model.seq(position))), h("span", {}, `${visible(model.kind(position).slice(5))}${fields?.owner ? ` by ${visible(fields.owner)}` : fields && "owner" in fields && fields.owner === "" ? ", no owner" : ""}${fields?.why ? `: ${visible(fields.why)}` : ""}`), h("small", {}, seconds(model.since(position))))))),
       item.description ? h("details", {}, h("summary", {}, "Description"), h("div.text", {}, rich(item.description))) : "",

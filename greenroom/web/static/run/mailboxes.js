@@ -1,6 +1,6 @@
 // Mailboxes: depth of each lane at the moment and over time, and what waits in one of them, oldest first.
 
-import { h, setText } from "../base/dom.js";
+import { h, setText, swap } from "../base/dom.js";
 import { visible } from "../base/texts.js";
 import { paced } from "./pace.js";
 import { makeRows } from "./rows.js";
@@ -99,7 +99,8 @@ export function makeMailboxes({ model, seen, source, go }) {
     const answer = await source.get("mailbox", { actor: model.lists.actors[actor], at: seen.at }).catch((error) => ({ error: error.message }));
     if (read !== mark) return;
     const lanes = Object.entries(answer.lanes ?? {});
-    waiting.replaceChildren(
+    swap(
+      waiting,
       h("h2", {}, `What waits for ${visible(model.name(actor))}`),
       answer.error ? h("p.empty", {}, answer.error) : "",
       lanes.length ? h("ul", {}, ...lanes.flatMap(([lane, messages]) => messages.slice(0, 200).map((message) => line(lane, message)))) : h("p.empty", {}, `Nothing at this moment; ${answer.accepted ?? 0} accepted so far, ${answer.died ?? 0} died.`),

@@ -1,6 +1,6 @@
 // Messages: who sent to whom before the moment, as a sequence diagram. An arrow begins at the actor of the event that led to the put.
 
-import { copy, h } from "../base/dom.js";
+import { copyFrom, h, swap } from "../base/dom.js";
 import { oneLine, visible } from "../base/texts.js";
 import { paced } from "./pace.js";
 import { seconds } from "./words.js";
@@ -18,7 +18,7 @@ export function makeMessages({ model, seen, source, go }) {
   const count = h("select", { "aria-label": "Number of messages", onchange: () => draw() }, ...[20, 60, 200].map((number) => h("option", { value: number, selected: number === MOST_ARROWS }, `last ${number}`)));
   count.value = String(MOST_ARROWS);
   const only = h("input", { type: "checkbox", onchange: () => draw() });
-  const node = h("section.view-messages", { "aria-label": "Messages" }, h("div.tools", {}, count, h("label.check", {}, only, "only of the chosen actor"), h("button.outlined.small", { type: "button", onclick: () => copy(mermaid()) }, "Copy as Mermaid"), h("span.muted", {}, "✕ died, with the reason")), picture);
+  const node = h("section.view-messages", { "aria-label": "Messages" }, h("div.tools", {}, count, h("label.check", {}, only, "only of the chosen actor"), h("button.outlined.small", { type: "button", onclick: ({ currentTarget }) => copyFrom(currentTarget, mermaid()) }, "Copy as Mermaid"), h("span.muted", {}, "✕ died, with the reason")), picture);
   let shown = "";
   let arrows = [];
 
@@ -48,7 +48,7 @@ export function makeMessages({ model, seen, source, go }) {
 
   async function ask() {
     const mark = shown;
-    const drawn = { at: seen.at ? String(model.seq(seen.at - 1)) : "", most: count.value };
+    const drawn = { at: seen.at ? String(model.seq(seen.at - 1)) : "", most: count.value, only: String(only.checked) };
     const found = find();
     if (!found.length) {
       Object.assign(node.dataset, drawn);
@@ -62,7 +62,7 @@ export function makeMessages({ model, seen, source, go }) {
     const places = lives.length + (arrows.some(({ from, to }) => !lives.includes(from) || !lives.includes(to)) ? 1 : 0);
     const column = Math.max(NARROW, Math.min(COLUMN, Math.floor((picture.clientWidth - 24) / places)));
     picture.style.setProperty("--column", `${column}px`);
-    picture.replaceChildren(heads(lives), sequence(arrows, lives, places, column));
+    swap(picture, heads(lives), sequence(arrows, lives, places, column));
     Object.assign(node.dataset, drawn);
     picture.scrollTop = picture.scrollHeight;
   }
@@ -92,7 +92,7 @@ export function makeMessages({ model, seen, source, go }) {
 
   function arrowOf(arrow, from, to, y) {
     const side = to >= from ? -1 : 1;
-    const group = make("g", { class: arrow.isDead ? "arrow is-dead" : "arrow", role: "listitem", tabindex: "0", "data-seq": model.seq(arrow.at), "data-from": model.lists.actors[arrow.from], "data-to": model.lists.actors[arrow.to], "aria-label": `${model.name(arrow.from)} to ${model.name(arrow.to)}: ${arrow.type}${arrow.isDead ? `, died: ${arrow.reason}` : ""}` });
+    const group = make("g", { class: arrow.isDead ? "arrow is-dead" : "arrow", role: "listitem", tabindex: "0", ...(arrow.at === seen.at - 1 ? { "aria-current": "true" } : {}), "data-seq": model.seq(arrow.at), "data-from": model.lists.actors[arrow.from], "data-to": model.lists.actors[arrow.to], "aria-label": `${model.name(arrow.from)} to ${model.name(arrow.to)}: ${arrow.type}${arrow.isDead ? `, died: ${arrow.reason}` : ""}` });
     const line = from === to ? `M${from} ${y - 4} h22 v9 h-20` : `M${from} ${y} H${to + side * 2}`;
     group.append(make("path", { class: "hit", d: `M${Math.min(from, to) - 4} ${y} H${Math.max(from, to) + 26}` }), make("path", { d: line }));
     const tip = from === to ? `M${from + 7} ${y + 1} l-5 4 l5 4` : `M${to + side * 7} ${y - 4} L${to + side * 2} ${y} L${to + side * 7} ${y + 4}`;

@@ -1,6 +1,6 @@
 // The conversation of the chosen agent: prompts, thinking, text, calls with their results side by side; the moment's place is marked.
 
-import { copy, h, iconButton } from "../base/dom.js";
+import { copyFrom, h, iconButton, swap } from "../base/dom.js";
 import { oneLine, rich, visible } from "../base/texts.js";
 import { paced } from "./pace.js";
 import { seconds } from "./words.js";
@@ -48,7 +48,7 @@ export function makeTalk({ model, seen, source, go }) {
     head.replaceChildren(
       ...first.map((each) => h("button.chip", { type: "button", "data-actor": model.lists.actors[each.actor], "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
       known.length > CHIPS ? h("span.muted", {}, `${known.length - CHIPS} more: choose one in the tree`) : "",
-      iconButton("copy", "Copy the conversation as Markdown", () => copyAll(actor)),
+      iconButton("copy", "Copy the conversation as Markdown", ({ currentTarget }) => copyAll(actor, currentTarget)),
     );
   }
 
@@ -92,7 +92,8 @@ export function makeTalk({ model, seen, source, go }) {
     if (!isMarked) parts.push(momentMark());
     const end = held.from + held.lines.length;
     log.dataset.actor = model.lists.actors[held.actor];
-    log.replaceChildren(
+    swap(
+      log,
       held.why ? h("p.blank", {}, visible(held.why)) : "",
       held.from > 0 ? h("button.outlined.small.earlier", { type: "button", onclick: () => further(held.from - PAGE) }, `Earlier lines (${held.from})`) : "",
       ...parts,
@@ -159,7 +160,7 @@ export function makeTalk({ model, seen, source, go }) {
     if (at >= 0) go({ at: at + 1, actor: held.actor });
   }
 
-  async function copyAll(actor) {
+  async function copyAll(actor, button) {
     const made = [`# ${model.name(actor)}`];
     for (let from = 0, count = 1; from < count; from += PAGE) {
       const answer = await source.get("talk", { actor: model.lists.actors[actor], t: model.t(model.count - 1), from });
@@ -172,7 +173,7 @@ export function makeTalk({ model, seen, source, go }) {
           else if (block.type === "tool_result") made.push("## result", `\`\`\`\n${resultText(block)}\n\`\`\``);
         }
     }
-    await copy(made.join("\n\n"));
+    await copyFrom(button, made.join("\n\n"));
   }
 
   return { node, draw };
@@ -219,6 +220,6 @@ function folded(text) {
   const long = lines.length > LINES || text.length > 4000;
   if (!long) return h("pre", { tabindex: "0" }, lines.join("\n"));
   const pre = h("pre", { tabindex: "0" }, lines.slice(0, LINES).join("\n").slice(0, 4000));
-  const more = h("button.link", { type: "button", onclick: () => { pre.textContent = lines.join("\n"); more.remove(); } }, `Show all ${lines.length.toLocaleString("en")} lines`);
+  const more = h("button.link", { type: "button", onclick: () => { pre.textContent = lines.join("\n"); more.remove(); pre.focus(); } }, `Show all ${lines.length.toLocaleString("en")} lines`);
   return h("div", {}, pre, more);
 }

@@ -1,6 +1,6 @@
 // Why: from the event at the moment back to its root, and what it led to.
 
-import { h } from "../base/dom.js";
+import { h, swap } from "../base/dom.js";
 import { visible } from "../base/texts.js";
 import { paced } from "./pace.js";
 import { eventWords, seconds } from "./words.js";
@@ -34,7 +34,8 @@ export function makeWhy({ model, seen, source, go }) {
     await Promise.all([...chain.slice(-60), ...led.slice(0, 60)].map(async (at) => events.set(at, await source.event(at).catch(() => null))));
     if (shown !== mark) return;
     const above = causeOf(events.get(position));
-    node.replaceChildren(
+    swap(
+      node,
       h("h2", {}, chain.length > 1 ? `${chain.length - 1} steps from its root` : "Nothing on record led to this event"),
       h("ol.chain", {}, ...chain.map((at) => step(at, events.get(at), at === position))),
       above ? h("p.cause", {}, "Cause on record: ", h("strong", {}, visible(above))) : "",
