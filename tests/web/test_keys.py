@@ -11,7 +11,7 @@ import pytest
 
 from tests.web.accessibility import axe, make_talking_run, press, reach, violations
 from tests.web.browser import BrowserPage
-from tests.web.recorded_run import RECORDED, RUN, open_recorded_page
+from tests.web.recorded_run import RECORDED, RUN, files_in, open_recorded_page
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("BROWSER_TESTS") != "demanded",
@@ -204,6 +204,7 @@ async def tab_around(page: BrowserPage) -> Any:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_keys_do_in_every_view_what_a_mouse_does(page: BrowserPage, tmp_path: Path, scheme: str) -> None:
     journal, agent = make_talking_run(tmp_path)
+    before = files_in(tmp_path)
     async with open_recorded_page(journal) as served:
         await open_watched(page, served.url, scheme)
         tabs = await page.evaluate("[...document.querySelectorAll('[role=tab]')].map((tab) => tab.id.slice(4))")
@@ -216,7 +217,11 @@ async def test_keys_do_in_every_view_what_a_mouse_does(page: BrowserPage, tmp_pa
             await show(page, view, agent)
             await walk(page, STEPS[view])
             assert (view, await violations(page)) == (view, [])
+        host, token = served.url.split("/")[2], served.url.partition("token=")[2]
+        asked = [url for url in page.requests() if not url.startswith("data:")]
+        assert [url for url in asked if token in url or url.split("/")[2] != host] == []
         assert page.complaints() == []
+    assert files_in(tmp_path) == before
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
