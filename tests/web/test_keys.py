@@ -85,6 +85,9 @@ STEPS: Final[dict[str, tuple[Step, ...]]] = {
         Step("use a letter there", ".tools input", ("k", "k"), f"{APP}.dataset.at === '{AT - 1}'"),
         Step("choose a row", ".timeline .rows button", ("End", "ArrowUp", "Enter"), f"{FOCUS}.matches('li:nth-last-child(2) [aria-pressed=true]')"),
         Step("show the table", ".tools [aria-pressed]", ("Enter",), "document.querySelector('.facts tr')"),
+        Step("sort the totals", ".totals thead th:nth-child(6) button", ("Enter",), "document.querySelector('.totals th:nth-child(6)[aria-sort=descending]')"),
+        Step("go to a longest step", ".totals .step-of", ("Enter",), f"{FOCUS}.closest('tr.is-chosen') || {CHOSEN}"),
+        Step("hide the totals", ".tools [aria-pressed=true]:nth-of-type(5)", ("Enter",), "document.querySelector('.totals').hidden"),
         Step("press a bar", ".facts tbody tr:nth-child(9) button", ("Enter",), f"{MOVED} && {CHOSEN}"),
     ),
     "talk": (

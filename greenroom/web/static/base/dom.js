@@ -49,7 +49,6 @@ const ICONS = {
   open: "M6.4 3H3v10h10V9.6M9 3h4v4M13 3 7.4 8.6",
   panel: "M2.4 3h11.2v10H2.4V3ZM10 3v10",
   person: "M8 7.6a2.6 2.6 0 1 0 0-5.2 2.6 2.6 0 0 0 0 5.2ZM2.8 13.6c.6-2.6 2.6-3.8 5.2-3.8s4.6 1.2 5.2 3.8",
-  plus: "M8 3v10M3 8h10",
   search: "M7 11.6A4.6 4.6 0 1 0 7 2.4a4.6 4.6 0 0 0 0 9.2ZM10.4 10.4l3.4 3.4",
   send: "M2.6 7.8 13.4 3 9.6 13.4 7.6 8.8 2.6 7.8Z",
   stop: "M4 4h8v8H4V4Z",
@@ -60,14 +59,17 @@ const ICONS = {
 
 /** Return an icon of 16 x 16; it says nothing to a screen reader, so its neighbour or its button has to. */
 export function icon(name) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("aria-hidden", "true");
-  svg.setAttribute("class", `icon icon-${name}`);
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", ICONS[name]);
-  svg.append(path);
-  return svg;
+  const made = svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true", class: `icon icon-${name}` });
+  made.append(svg("path", { d: ICONS[name] }));
+  return made;
+}
+
+/** Return an element of a picture; `text` is what it says. */
+export function svg(tag, attributes, text = "") {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (text) made.textContent = text;
+  return made;
 }
 
 /** Return a button that shows an icon, with its name for everybody else. */

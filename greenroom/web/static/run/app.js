@@ -6,6 +6,7 @@ import { showDialog } from "../base/dialog.js";
 import { nextTheme, theme } from "../base/theme.js";
 import { oneLine, span } from "../base/texts.js";
 import { makeBoard } from "./board.js";
+import { makeCard } from "./card.js";
 import { makeDetail } from "./detail.js";
 import { FileSource, holdsRun } from "./file.js";
 import { makeFindings } from "./findings.js";
@@ -60,6 +61,8 @@ const VIEWS = [
 
 const tree = makeTree(context);
 const detail = makeDetail(context);
+const card = makeCard(context);
+detail.node.append(card.node);
 const bar = makeMomentBar(context);
 const banner = h("div.banner", { role: "status", hidden: true });
 const title = h("h1", {}, "");
@@ -83,8 +86,7 @@ function showTheme() {
 
 /** Show a panel for which there is no room beside the views, or hide it. */
 function openPanel(name) {
-  root.classList.remove(name === "with-tree" ? "with-detail" : "with-tree");
-  root.classList.toggle(name);
+  root.dataset.panel = root.dataset.panel === name ? "" : name;
 }
 
 function build() {
@@ -92,7 +94,7 @@ function build() {
   const runsButton = h("button.outlined.small.runs-button", { type: "button", onclick: showRuns }, "Runs");
   root.replaceChildren(
     banner,
-    h("header.top", {}, h("span.mark", { "aria-hidden": "true" }, "g"), h("div.heading", {}, title, under), standing, h("label.search", {}, icon("search"), search, h("kbd", {}, "/")), runsButton, iconButton("tree", "Actors", () => openPanel("with-tree")), iconButton("panel", "Event", () => openPanel("with-detail")), themeButton, h("button.ghost", { type: "button", "aria-label": "Keys", title: "Keys", onclick: showKeys }, "?")),
+    h("header.top", {}, h("span.mark", { "aria-hidden": "true" }, "g"), h("div.heading", {}, title, under), standing, h("label.search", {}, icon("search"), search, h("kbd", {}, "/")), runsButton, iconButton("tree", "Actors", () => openPanel("tree")), iconButton("panel", "Event", () => openPanel("detail")), themeButton, h("button.ghost", { type: "button", "aria-label": "Keys", title: "Keys", onclick: showKeys }, "?")),
     tree.node,
     h("main.middle", {}, tabs, stage),
     detail.node,
@@ -151,7 +153,7 @@ function go(part, isStep = true) {
   wanted = {};
   if (part.at !== undefined) part = { ...part, at: Math.max(0, Math.min(part.at, model.count)), isLive: false };
   Object.assign(seen, part);
-  if (part.actor || part.view) root.classList.remove("with-tree", "with-detail");
+  if (part.actor || part.view) root.dataset.panel = "";
   if (seen.isLive) seen.at = model.count;
   const next = address();
   if (isStep && next !== location.hash) history.pushState(null, "", next);
@@ -269,6 +271,7 @@ function draw() {
   }
   tree.draw();
   detail.draw();
+  card.draw();
   bar.draw();
   root.dataset.view = seen.view;
   root.dataset.at = model.count ? String(model.seq(seen.at - 1)) : "";
@@ -378,7 +381,7 @@ addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   const field = event.target.closest?.("input, textarea, select, dialog");
   if (event.key === "Escape" && field === search) search.blur();
-  if (event.key === "Escape" && !field) root.classList.remove("with-tree", "with-detail");
+  if (event.key === "Escape" && !field) root.dataset.panel = "";
   if (field && !["range", "checkbox"].includes(field.type)) return;
   if (event.key === " " && event.target.closest?.("button, summary, a, input")) return;
   if (event.key in PANS && !field && seen.view === "timeline") VIEWS[0].view.pan(PANS[event.key]);

@@ -1,12 +1,11 @@
 // Mailboxes: depth of each lane at the moment and over time, and what waits in one of them, oldest first.
 
-import { h, setText, swap } from "../base/dom.js";
+import { h, setText, svg, swap } from "../base/dom.js";
 import { visible } from "../base/texts.js";
 import { paced } from "./pace.js";
 import { makeRows } from "./rows.js";
 import { seconds } from "./words.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const LANES = ["now", "next", "later", "leased", "postponed"];
 const ROW = 33;
 const POINTS = 300;
@@ -37,6 +36,7 @@ export function makeMailboxes({ model, seen, source, go }) {
     all.sort((a, b) => b.depth - a.depth || a.actor - b.actor);
     blank.hidden = all.length > 0;
     table.hidden = waiting.hidden = !all.length;
+    list.style.setProperty("--tall", `${(all.length + 1) * ROW + 12}px`);
     rows.draw(all);
     if (all.length) askSoon();
   }
@@ -57,23 +57,17 @@ export function makeMailboxes({ model, seen, source, go }) {
   }
 
   function picture() {
-    const svg = document.createElementNS(SVG, "svg");
-    const attributes = { viewBox: "0 0 300 21", preserveAspectRatio: "none", class: "spark", role: "img" };
-    for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
-    for (const name of ["sum", "now"]) {
-      const line = document.createElementNS(SVG, "path");
-      line.setAttribute("class", name);
-      svg.append(line);
-    }
-    return svg;
+    const made = svg("svg", { viewBox: "0 0 300 21", preserveAspectRatio: "none", class: "spark", role: "img" });
+    made.append(svg("path", { class: "sum" }), svg("path", { class: "now" }));
+    return made;
   }
 
   /** Show the depth of a mailbox over the events of the run: the highest of each stretch, and the moment. */
-  function overTime(svg, actor) {
+  function overTime(drawn, actor) {
     const x = (event) => ((event / model.count) * POINTS).toFixed(1);
-    svg.lastElementChild.setAttribute("d", `M${x(seen.at)} 0 V21`);
-    if (svg.drawnUntil === model.count) return;
-    svg.drawnUntil = model.count;
+    drawn.lastElementChild.setAttribute("d", `M${x(seen.at)} 0 V21`);
+    if (drawn.drawnUntil === model.count) return;
+    drawn.drawnUntil = model.count;
     const { mail } = model.tables;
     const depths = new Map();
     let most = 1;
@@ -88,8 +82,8 @@ export function makeMailboxes({ model, seen, source, go }) {
     }
     const y = (depth) => (20 - (depth / most) * 18).toFixed(1);
     const path = [...depths].map(([place, { most: top, last }], number) => `${number ? "H" : "M0 20 H"}${place} V${y(top)} h0.7 V${y(last)}`).join(" ");
-    svg.firstElementChild.setAttribute("d", `${path} H300 V20 Z`);
-    svg.setAttribute("aria-label", `at most ${most} messages`);
+    drawn.firstElementChild.setAttribute("d", `${path} H300 V20 Z`);
+    drawn.setAttribute("aria-label", `at most ${most} messages`);
   }
 
   async function drawWaiting() {

@@ -3,7 +3,7 @@
 import { h, keyed, setText } from "../base/dom.js";
 import { visible } from "../base/texts.js";
 import { keepTabStop } from "./rows.js";
-import { eventWords, seconds } from "./words.js";
+import { cellsOf, eventWords } from "./words.js";
 
 const ROW = 26;
 const TALLEST = 8_000_000;
@@ -119,8 +119,7 @@ export function makeSearch({ model, seen, source, go }) {
   }
 
   function make({ at }) {
-    const isFailed = model.tables.events.failed[at];
-    return h("li", {}, h("button.step", { type: "button", class: isFailed ? "is-failed" : "", onclick: () => go({ at: at + 1 }) }, h("span.seq", {}, String(model.seq(at))), h("span.kind", {}, `${isFailed ? "▲ " : ""}${visible(model.kind(at))}`), h("span.who"), h("span.what"), h("small", {}, seconds(model.since(at)))));
+    return h("li", {}, h("button.step", { type: "button", class: model.tables.events.failed[at] ? "is-failed" : "", onclick: () => go({ at: at + 1 }) }, ...cellsOf(model, at, null)));
   }
 
   function update(line, { at, number, event }) {

@@ -5,6 +5,7 @@ import { visible } from "../base/texts.js";
 import { barsOf, Marks, timelineRows } from "./bars.js";
 import { makeRows } from "./rows.js";
 import { idleGaps, TimeScale } from "./scale.js";
+import { makeTotals } from "./totals.js";
 import { seconds, showState } from "./words.js";
 
 const ROW = 30;
@@ -15,21 +16,24 @@ const COLORS = ["life", "turn", "model", "tool", "wait", "bad", "line", "muted",
 const SIGNS = { restart: "↻", dead: "✕", abort: "■", kill: "■", ask: "?", stuck: "!", crash: "▲" };
 const WORDS = { restart: "restarted", dead: "dead letter", abort: "abort requested", kill: "kill requested", ask: "asked", stuck: "unresponsive", crash: "failed" };
 
-export function makeTimeline({ model, seen, go }) {
+export function makeTimeline({ model, seen, source, go }) {
+  const totals = makeTotals({ model, seen, source, go });
   const canvas = h("canvas", { "aria-hidden": "true" });
   const names = h("ul.rows", { role: "list", "aria-label": "Actors of the timeline" });
   const hover = h("div.hover", { role: "tooltip", hidden: true });
   const fold = h("input", { type: "checkbox", checked: true, onchange: () => draw() });
   const quiet = h("input", { type: "checkbox", onchange: () => draw() });
   const asTable = h("button.outlined.small", { type: "button", "aria-pressed": "false", onclick: () => toggleTable() }, "As a table");
+  const withTotals = h("button.outlined.small", { type: "button", "aria-pressed": "true", onclick: () => toggleTotals() }, "Totals");
   const table = h("div.facts", { hidden: true, tabindex: "0" });
   const zoomText = h("span.muted");
   const legend = h("div.legend", { "aria-hidden": "true" }, ...[["turn", "turn"], ["model", "model request"], ["tool", "tool call"], ["wait", "waits for somebody"], ["bad", "failed"]].map(([name, text]) => h("span", {}, h("i", { class: `of-${name}` }), text)));
   const now = h("div.now", { "aria-hidden": "true" });
   const area = h("div.area", {}, canvas, now, hover);
   const scroller = h("div.timeline", {}, names, area);
-  const probes = h("div.probes", { hidden: true, "aria-hidden": "true" }, ...COLORS.map((name) => h("i", { class: `of-${name}` })));
-  const node = h("section.view-timeline", { "aria-label": "Timeline" }, h("div.tools", {}, h("button.outlined.small", { type: "button", title: "Zoom in (+)", onclick: () => zoom(1.5) }, "+"), h("button.outlined.small", { type: "button", title: "Zoom out (−)", onclick: () => zoom(1 / 1.5) }, "−"), h("button.outlined.small", { type: "button", title: "Whole run (0)", onclick: () => zoom(0) }, "Fit"), zoomText, h("label.check", {}, fold, "fold idle time"), h("label.check", {}, quiet, "supervisors too"), asTable, legend), scroller, table, probes);
+  const probes = h("div.probes", { hidden: true, "aria-hidden": "true" }, ...COLORS.map(() => h("i")));
+  COLORS.forEach((name, number) => probes.children[number].style.setProperty("color", `var(--${name})`));
+  const node = h("section.view-timeline", { "aria-label": "Timeline" }, h("div.tools", {}, h("button.outlined.small", { type: "button", title: "Zoom in (+)", onclick: () => zoom(1.5) }, "+"), h("button.outlined.small", { type: "button", title: "Zoom out (−)", onclick: () => zoom(1 / 1.5) }, "−"), h("button.outlined.small", { type: "button", title: "Whole run (0)", onclick: () => zoom(0) }, "Fit"), zoomText, h("label.check", {}, fold, "fold idle time"), h("label.check", {}, quiet, "supervisors too"), asTable, withTotals, legend), scroller, table, totals.node, probes);
   let window_ = { from: 0, to: 1 };
   let cache = { count: -1 };
   let shown = [];
@@ -79,6 +83,7 @@ export function makeTimeline({ model, seen, go }) {
   function draw() {
     prepare();
     follow();
+    totals.draw();
     Object.assign(scroller.dataset, { from: window_.from.toFixed(4), span: (window_.to - window_.from).toFixed(4) });
     if (!table.hidden) return drawTable();
     if (width) lookAtColors();
@@ -311,6 +316,12 @@ export function makeTimeline({ model, seen, go }) {
     hover.replaceChildren(h("strong", {}, visible(bar.name ? `${bar.what} ${bar.name}` : bar.what)), h("span", {}, ` ${visible(model.name(bar.actor))}`), h("br"), h("small", {}, bar.at === undefined ? `${seconds(bar.end - bar.begin)} · ${bar.outcome} · from ${seconds(bar.begin - model.t(0))}` : `event ${model.seq(bar.at)}`));
     hover.style.left = `${Math.min(event.offsetX + 12, width - 220)}px`;
     hover.style.top = `${event.offsetY + scroller.scrollTop + 14}px`;
+  }
+
+  function toggleTotals() {
+    totals.node.hidden = !totals.node.hidden;
+    withTotals.setAttribute("aria-pressed", String(!totals.node.hidden));
+    totals.draw();
   }
 
   // --- the same as a table ---

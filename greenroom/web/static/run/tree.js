@@ -92,7 +92,7 @@ export function makeTree({ model, seen, go }) {
     const inner = open[open.length - 1];
     if (!inner || inner.what === "actor") return stateWords(state);
     const text = inner.what === "model" ? "thinking" : inner.what === "turn" ? `turn ${state.turn}` : inner.name || inner.what;
-    return `${text} for ${seconds(model.t(seen.at - 1) - model.t(inner.begin))}`;
+    return `${text} · ${seconds(model.t(seen.at - 1) - model.t(inner.begin))}`;
   }
 
   function draw() {

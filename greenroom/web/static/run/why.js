@@ -3,7 +3,7 @@
 import { h, swap } from "../base/dom.js";
 import { visible } from "../base/texts.js";
 import { paced } from "./pace.js";
-import { eventWords, seconds } from "./words.js";
+import { cellsOf } from "./words.js";
 
 const MOST = 200;
 
@@ -52,9 +52,7 @@ export function makeWhy({ model, seen, source, go }) {
   }
 
   function step(at, event, isChosen) {
-    const actor = model.tables.events.actor[at];
-    const failed = model.tables.events.failed[at];
-    return h("li", {}, h("button.step", { type: "button", class: failed ? "is-failed" : "", "aria-current": isChosen ? "true" : null, onclick: () => go({ at: at + 1 }) }, h("span.seq", {}, String(model.seq(at))), h("span.kind", {}, `${failed ? "▲ " : ""}${visible(model.kind(at))}`), h("span.who", {}, visible(model.name(actor))), h("span.what", {}, event ? eventWords(model, event, 200) : ""), h("small", {}, seconds(model.since(at)))));
+    return h("li", {}, h("button.step", { type: "button", class: model.tables.events.failed[at] ? "is-failed" : "", "aria-current": isChosen ? "true" : null, onclick: () => go({ at: at + 1 }) }, ...cellsOf(model, at, event)));
   }
 
   return { node, draw };
