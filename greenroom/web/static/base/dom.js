@@ -5,7 +5,7 @@ const REFUSED = new Set(["style", "srcdoc", "href", "src", "innerHTML", "outerHT
 
 /**
  * Make an element.
- * @param {string} tag Its name, with classes behind dots: `button.quiet`.
+ * @param {string} tag Its name, with classes behind dots: `button.quiet`. A button submits nothing unless its `type` says so.
  * @param {Object<string, any>} props Attributes; functions are listeners (`onclick`); false, null and undefined are left out.
  * @param {...(Node|string|null|false)} children Nodes, or texts.
  */
@@ -13,6 +13,7 @@ export function h(tag, props = {}, ...children) {
   const [name, ...classes] = tag.split(".");
   const node = document.createElement(name);
   if (classes.length) node.className = classes.join(" ");
+  if (name === "button") node.type = "button";
   for (const [key, value] of Object.entries(props)) {
     if (value === false || value === null || value === undefined) continue;
     if (REFUSED.has(key)) throw new TypeError(`h() sets no ${key}`);
@@ -74,7 +75,7 @@ export function svg(tag, attributes, text = "") {
 
 /** Return a button that shows an icon, with its name for everybody else. */
 export function iconButton(name, label, onclick, props = {}) {
-  return h("button.ghost", { type: "button", "aria-label": label, title: label, onclick, ...props }, icon(name));
+  return h("button.ghost", { "aria-label": label, title: label, onclick, ...props }, icon(name));
 }
 
 /**

@@ -69,7 +69,7 @@ const title = h("h1", {}, "");
 const under = h("p.under");
 const standing = h("span.standing");
 const search = h("input", { type: "search", placeholder: "Search events", "aria-label": "Search events", onkeydown: (event) => event.key === "Enter" && go({ view: "search", query: search.value }), oninput: () => seen.view === "search" && go({ query: search.value }, false) });
-const tabs = h("div.tabs", { role: "tablist", "aria-label": "Views" }, ...VIEWS.map(({ name, title: text }, number) => h("button.tab", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "view", onclick: () => go({ view: name }) }, text, h("kbd", { "aria-hidden": "true" }, String(number + 1)))));
+const tabs = h("div.tabs", { role: "tablist", "aria-label": "Views" }, ...VIEWS.map(({ name, title: text }, number) => h("button.tab", { role: "tab", id: `tab-${name}`, "aria-controls": "view", onclick: () => go({ view: name }) }, text, h("kbd", { "aria-hidden": "true" }, String(number + 1)))));
 const stage = h("div.stage", { id: "view", role: "tabpanel", tabindex: "0" });
 const themeButton = iconButton("half", "Theme", () => {
   nextTheme();
@@ -91,10 +91,10 @@ function openPanel(name) {
 
 function build() {
   showTheme();
-  const runsButton = h("button.outlined.small.runs-button", { type: "button", onclick: showRuns }, "Runs");
+  const runsButton = h("button.outlined.small.runs-button", { onclick: showRuns }, "Runs");
   root.replaceChildren(
     banner,
-    h("header.top", {}, h("span.mark", { "aria-hidden": "true" }, "g"), h("div.heading", {}, title, under), standing, h("label.search", {}, icon("search"), search, h("kbd", {}, "/")), runsButton, iconButton("tree", "Actors", () => openPanel("tree")), iconButton("panel", "Event", () => openPanel("detail")), themeButton, h("button.ghost", { type: "button", "aria-label": "Keys", title: "Keys", onclick: showKeys }, "?")),
+    h("header.top", {}, h("span.mark", { "aria-hidden": "true" }, "g"), h("div.heading", {}, title, under), standing, h("label.search", {}, icon("search"), search, h("kbd", {}, "/")), runsButton, iconButton("tree", "Actors", () => openPanel("tree")), iconButton("panel", "Event", () => openPanel("detail")), themeButton, h("button.ghost", { "aria-label": "Keys", title: "Keys", onclick: showKeys }, "?")),
     tree.node,
     h("main.middle", {}, tabs, stage),
     detail.node,
@@ -326,7 +326,7 @@ async function showRuns() {
           {},
           h(
             "button",
-            { type: "button", "aria-current": run.run === source.run ? "true" : null, onclick: () => { dialog.close(); location.hash = `#${new URLSearchParams({ run: run.run })}`; } },
+            { "aria-current": run.run === source.run ? "true" : null, onclick: () => { dialog.close(); location.hash = `#${new URLSearchParams({ run: run.run })}`; } },
             h("span.standing", { class: `is-${run.standing.replace(" ", "-")}` }, run.standing),
             h("span.title", {}, oneLine(run.title || run.cwd || run.run, 60)),
             h("small", {}, `${run.run} · ${(run.started ?? "").slice(0, 16).replace("T", " ")} · ${run.events.toLocaleString("en")} events · ${seconds(run.took_s)}${run.branch_of ? ` · branch of ${run.branch_of}` : ""}`),
@@ -339,7 +339,7 @@ async function showRuns() {
 
 function goTo() {
   const field = h("input", { type: "text", inputmode: "numeric", "aria-label": "Number of the event", placeholder: "Number of an event" });
-  const dialog = showDialog("Go to an event", h("form.line", { onsubmit: (event) => { event.preventDefault(); dialog.close(); if (/^\d+$/.test(field.value.trim())) go({ at: model.countUntil(Number(field.value)) }); } }, field, h("button.filled", {}, "Go")));
+  const dialog = showDialog("Go to an event", h("form.line", { onsubmit: (event) => { event.preventDefault(); dialog.close(); if (/^\d+$/.test(field.value.trim())) go({ at: model.countUntil(Number(field.value)) }); } }, field, h("button.filled", { type: "submit" }, "Go")));
   field.focus();
 }
 

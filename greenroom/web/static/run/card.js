@@ -45,7 +45,7 @@ export function makeCard({ model, seen, source, go }) {
         ...pair("definition", definition && visible(name ? `${definition}, ${name}` : definition)),
         ...pair("tokens", usage && `${tokens(usage.input + usage.output + usage.cache_read + usage.cache_write)} in ${usage.requests} requests${usd === null ? "" : `, ${dollars(usd)}`}`),
         ...pair("worked", total && seconds(total.working)),
-        ...pair("longest step", total && total.step >= 0 && h("button.link", { type: "button", onclick: () => go({ at: model.tables.slices.event[total.step] + 1 }) }, `${visible(stepName(model, total.step))}, ${seconds(total.longest)}`)),
+        ...pair("longest step", total && total.step >= 0 && h("button.link", { onclick: () => go({ at: model.tables.slices.event[total.step] + 1 }) }, `${visible(stepName(model, total.step))}, ${seconds(total.longest)}`)),
       ),
       restarts.length ? h("h3", {}, `Restarted ${restarts.length === 1 ? "once" : `${restarts.length} times`}`) : "",
       ...restarts.map((position, place) => restart(position, events[place], actor)),
@@ -74,7 +74,7 @@ export function makeCard({ model, seen, source, go }) {
     const cause = model.parent(position);
     const whose = cause < 0 ? 0 : model.tables.events.actor[cause];
     const why = event ? eventWords(model, event, 240) : "not on record";
-    return h("button.event.of-restart", { type: "button", onclick: () => go({ at: (cause < 0 ? position : cause) + 1, view: "why" }) }, h("span", {}, whose && whose !== actor ? `with ${visible(model.name(whose))}: ${why}` : why), h("small", {}, seconds(model.since(position))));
+    return h("button.event.of-restart", { onclick: () => go({ at: (cause < 0 ? position : cause) + 1, view: "why" }) }, h("span", {}, whose && whose !== actor ? `with ${visible(model.name(whose))}: ${why}` : why), h("small", {}, seconds(model.since(position))));
   }
 
   return { node, draw };

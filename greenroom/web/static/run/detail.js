@@ -52,7 +52,7 @@ export function makeDetail({ model, seen, source, go }) {
         iconButton("open", "Copy the command that shows this moment", ({ currentTarget }) => copyFrom(currentTarget, commandFor(model.run.run, event.seq))),
       ),
       h("p.under", {}, `event ${event.seq} · ${seconds(model.since(position))}`),
-      actor ? h("p", {}, h("button.link", { type: "button", onclick: () => go({ actor }) }, visible(model.name(actor))), event.inc > 1 ? ` incarnation ${event.inc}` : "") : h("p.empty", {}, "of the whole run"),
+      actor ? h("p", {}, h("button.link", { onclick: () => go({ actor }) }, visible(model.name(actor))), event.inc > 1 ? ` incarnation ${event.inc}` : "") : h("p.empty", {}, "of the whole run"),
       h("dl", {}, ...fieldsOf(event).flatMap(([name, value]) => [h("dt", {}, visible(name)), h("dd", {}, shownValue(value))])),
       h("h3", {}, "Led to by"),
       parent >= 0 ? eventButton(parent, "cause") : h("p.empty", {}, event.parent ? `event ${event.parent}, which is not on record` : "not on record"),
@@ -75,7 +75,7 @@ export function makeDetail({ model, seen, source, go }) {
 
   function eventButton(position, part = null) {
     const actor = model.tables.events.actor[position];
-    return h("button.event", { type: "button", "data-part": part, onclick: () => go({ at: position + 1 }) }, h("span.seq", {}, String(model.seq(position))), h("span", {}, visible(model.kind(position))), h("small", {}, actor ? visible(model.name(actor)) : ""));
+    return h("button.event", { "data-part": part, onclick: () => go({ at: position + 1 }) }, h("span.seq", {}, String(model.seq(position))), h("span", {}, visible(model.kind(position))), h("small", {}, actor ? visible(model.name(actor)) : ""));
   }
 
   return { node, draw };

@@ -42,7 +42,7 @@ export function makeMailboxes({ model, seen, source, go }) {
   }
 
   function make({ actor }) {
-    return h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) }, visible(model.name(actor)))), ...LANES.map(() => h("td.right")), h("td", {}, picture()));
+    return h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { onclick: () => go({ actor }) }, visible(model.name(actor)))), ...LANES.map(() => h("td.right")), h("td", {}, picture()));
   }
 
   function update(line, { actor, row }) {
@@ -104,7 +104,7 @@ export function makeMailboxes({ model, seen, source, go }) {
   function line(lane, message) {
     const isKnown = message.position !== undefined;
     const from = isKnown && model.parent(message.position) >= 0 ? model.name(model.tables.events.actor[model.parent(message.position)]) : "";
-    return h("li", {}, h("button.event.of-mail", { type: "button", disabled: !isKnown, onclick: () => go({ at: message.position + 1 }) }, h("span.seq", {}, `#${message.msg}`), h("span", {}, visible(message.type ?? "not on record"), from ? h("small", {}, ` from ${visible(from)}`) : ""), h("small", {}, `${lane}${isKnown ? ` · ${seconds(model.t(seen.at - 1) - message.t)} old` : ""}`)));
+    return h("li", {}, h("button.event.of-mail", { disabled: !isKnown, onclick: () => go({ at: message.position + 1 }) }, h("span.seq", {}, `#${message.msg}`), h("span", {}, visible(message.type ?? "not on record"), from ? h("small", {}, ` from ${visible(from)}`) : ""), h("small", {}, `${lane}${isKnown ? ` · ${seconds(model.t(seen.at - 1) - message.t)} old` : ""}`)));
   }
 
   return { node, draw };

@@ -18,7 +18,7 @@ export function makeMessages({ model, seen, source, go }) {
   const count = h("select", { "aria-label": "Number of messages", onchange: () => draw() }, ...[20, 60, 200].map((number) => h("option", { value: number, selected: number === MOST_ARROWS }, `last ${number}`)));
   count.value = String(MOST_ARROWS);
   const only = h("input", { type: "checkbox", onchange: () => draw() });
-  const node = h("section.view-messages", { "aria-label": "Messages" }, h("div.tools", {}, count, h("label.check", {}, only, "only of the chosen actor"), h("button.outlined.small", { type: "button", onclick: ({ currentTarget }) => copyFrom(currentTarget, mermaid()) }, "Copy as Mermaid"), h("span.muted", {}, "✕ died, with the reason")), picture);
+  const node = h("section.view-messages", { "aria-label": "Messages" }, h("div.tools", {}, count, h("label.check", {}, only, "only of the chosen actor"), h("button.outlined.small", { onclick: ({ currentTarget }) => copyFrom(currentTarget, mermaid()) }, "Copy as Mermaid"), h("span.muted", {}, "✕ died, with the reason")), picture);
   let shown = "";
   let arrows = [];
 

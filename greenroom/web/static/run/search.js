@@ -24,7 +24,7 @@ export function makeSearch({ model, seen, source, go }) {
   const rows = h("ol.events", { "data-rows": "", onkeydown: (event) => walkRows(event) });
   const space = h("div.space", {}, rows);
   const list = h("div.list", { tabindex: "0", onscroll: () => drawRows(), "aria-label": "Events" }, space);
-  const node = h("section.view-search", { "aria-label": "Events" }, h("div.tools", {}, counted, h("button.outlined.small", { type: "button", title: "Former hit (Shift N)", onclick: () => walk(-1) }, "‹ former"), h("button.outlined.small", { type: "button", title: "Next hit (N)", onclick: () => walk(1) }, "next ›"), h("span.muted", {}, "words, kind:item.* actor:mate-1 is:failed after:300 before:2.5s")), list);
+  const node = h("section.view-search", { "aria-label": "Events" }, h("div.tools", {}, counted, h("button.outlined.small", { title: "Former hit (Shift N)", onclick: () => walk(-1) }, "‹ former"), h("button.outlined.small", { title: "Next hit (N)", onclick: () => walk(1) }, "next ›"), h("span.muted", {}, "words, kind:item.* actor:mate-1 is:failed after:300 before:2.5s")), list);
   let found = null;
   let asked = "";
   let timer = 0;
@@ -119,7 +119,7 @@ export function makeSearch({ model, seen, source, go }) {
   }
 
   function make({ at }) {
-    return h("li", {}, h("button.step", { type: "button", class: model.tables.events.failed[at] ? "is-failed" : "", onclick: () => go({ at: at + 1 }) }, ...cellsOf(model, at, null)));
+    return h("li", {}, h("button.step", { class: model.tables.events.failed[at] ? "is-failed" : "", onclick: () => go({ at: at + 1 }) }, ...cellsOf(model, at, null)));
   }
 
   function update(line, { at, number, event }) {

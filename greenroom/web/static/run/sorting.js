@@ -11,7 +11,7 @@ import { h } from "../base/dom.js";
  */
 export function makeHead(columns, onSort, left) {
   let chosen = { place: 0, isDown: false };
-  const cells = columns.map(([field, title], place) => h("th", { scope: "col", class: place < left ? "" : "right" }, field ? h("button.sort", { type: "button", onclick: () => choose(place) }, title) : title));
+  const cells = columns.map(([field, title], place) => h("th", { scope: "col", class: place < left ? "" : "right" }, field ? h("button.sort", { onclick: () => choose(place) }, title) : title));
   const node = h("thead", {}, h("tr", {}, ...cells));
   mark();
 

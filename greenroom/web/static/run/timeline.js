@@ -16,15 +16,15 @@ const COLORS = ["life", "turn", "model", "tool", "wait", "bad", "line", "muted",
 const SIGNS = { restart: "↻", dead: "✕", abort: "■", kill: "■", ask: "?", stuck: "!", crash: "▲" };
 const WORDS = { restart: "restarted", dead: "dead letter", abort: "abort requested", kill: "kill requested", ask: "asked", stuck: "unresponsive", crash: "failed" };
 
-export function makeTimeline({ model, seen, source, go }) {
-  const totals = makeTotals({ model, seen, source, go });
+export function makeTimeline({ model, seen, go }) {
+  const totals = makeTotals({ model, seen, go });
   const canvas = h("canvas", { "aria-hidden": "true" });
   const names = h("ul.rows", { role: "list", "aria-label": "Actors of the timeline" });
   const hover = h("div.hover", { role: "tooltip", hidden: true });
   const fold = h("input", { type: "checkbox", checked: true, onchange: () => draw() });
   const quiet = h("input", { type: "checkbox", onchange: () => draw() });
-  const asTable = h("button.outlined.small", { type: "button", "aria-pressed": "false", onclick: () => toggleTable() }, "As a table");
-  const withTotals = h("button.outlined.small", { type: "button", "aria-pressed": "true", onclick: () => toggleTotals() }, "Totals");
+  const asTable = h("button.outlined.small", { "aria-pressed": "false", onclick: () => toggleTable() }, "As a table");
+  const withTotals = h("button.outlined.small", { "aria-pressed": "true", onclick: () => toggleTotals() }, "Totals");
   const table = h("div.facts", { hidden: true, tabindex: "0" });
   const zoomText = h("span.muted");
   const legend = h("div.legend", { "aria-hidden": "true" }, ...[["turn", "turn"], ["model", "model request"], ["tool", "tool call"], ["wait", "waits for somebody"], ["bad", "failed"]].map(([name, text]) => h("span", {}, h("i", { class: `of-${name}` }), text)));
@@ -33,7 +33,7 @@ export function makeTimeline({ model, seen, source, go }) {
   const scroller = h("div.timeline", {}, names, area);
   const probes = h("div.probes", { hidden: true, "aria-hidden": "true" }, ...COLORS.map(() => h("i")));
   COLORS.forEach((name, number) => probes.children[number].style.setProperty("color", `var(--${name})`));
-  const node = h("section.view-timeline", { "aria-label": "Timeline" }, h("div.tools", {}, h("button.outlined.small", { type: "button", title: "Zoom in (+)", onclick: () => zoom(1.5) }, "+"), h("button.outlined.small", { type: "button", title: "Zoom out (−)", onclick: () => zoom(1 / 1.5) }, "−"), h("button.outlined.small", { type: "button", title: "Whole run (0)", onclick: () => zoom(0) }, "Fit"), zoomText, h("label.check", {}, fold, "fold idle time"), h("label.check", {}, quiet, "supervisors too"), asTable, withTotals, legend), scroller, table, totals.node, probes);
+  const node = h("section.view-timeline", { "aria-label": "Timeline" }, h("div.tools", {}, h("button.outlined.small", { title: "Zoom in (+)", onclick: () => zoom(1.5) }, "+"), h("button.outlined.small", { title: "Zoom out (−)", onclick: () => zoom(1 / 1.5) }, "−"), h("button.outlined.small", { onclick: () => zoom(0) }, "Fit"), zoomText, h("label.check", {}, fold, "fold idle time"), h("label.check", {}, quiet, "supervisors too"), asTable, withTotals, legend), scroller, table, totals.node, probes);
   let window_ = { from: 0, to: 1 };
   let cache = { count: -1 };
   let shown = [];
@@ -84,7 +84,7 @@ export function makeTimeline({ model, seen, source, go }) {
     prepare();
     follow();
     totals.draw();
-    Object.assign(scroller.dataset, { from: window_.from.toFixed(4), span: (window_.to - window_.from).toFixed(4) });
+    Object.assign(scroller.dataset, { from: window_.from.toFixed(4), span: (window_.to - window_.from).toFixed(4), folds: cache.scale.gaps.length });
     if (!table.hidden) return drawTable();
     if (width) lookAtColors();
     lines.draw(cache.rows);
@@ -127,7 +127,7 @@ export function makeTimeline({ model, seen, source, go }) {
   }).observe(scroller);
 
   function makeName({ actor }) {
-    return h("li", {}, h("button", { type: "button", onclick: () => go({ actor: actor === seen.actor ? 0 : actor }) }, h("span.sign"), h("span.name")));
+    return h("li", {}, h("button", { onclick: () => go({ actor: actor === seen.actor ? 0 : actor }) }, h("span.sign"), h("span.name")));
   }
 
   function updateName(line, { actor, depth }) {
@@ -361,7 +361,7 @@ export function makeTimeline({ model, seen, source, go }) {
         { "data-actor": model.lists.actors[fact.actor], "data-from": model.seq(fact.at), "data-to": fact.last < 0 ? "" : model.seq(fact.last) },
         h("th", { scope: "row" }, visible(model.name(fact.actor))),
         h("td", {}, visible(`${fact.what} ${fact.name}`.trim())),
-        h("td.right", {}, h("button.link", { type: "button", onclick: () => go({ at: fact.at + 1, actor: fact.actor }) }, seconds(fact.begin - model.t(0)))),
+        h("td.right", {}, h("button.link", { onclick: () => go({ at: fact.at + 1, actor: fact.actor }) }, seconds(fact.begin - model.t(0)))),
         h("td.right", {}, fact.outcome ? seconds(fact.end - fact.begin) : ""),
         h("td", {}, visible(fact.outcome)),
       );

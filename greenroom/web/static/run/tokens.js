@@ -23,9 +23,9 @@ export function makeTokens({ model, seen, go }) {
   const byAgent = h("tbody");
   const head = makeHead(AGENTS, () => rows.draw(sorted()), 2);
   const shares = h("div", {}, h("figure", {}, picture, under), h("h2", {}, "By model and definition"), table(h("thead", {}, h("tr", {}, ...MODELS.map((title, number) => h("th", { scope: "col", class: number > 1 ? "right" : "" }, title)))), byModel), h("h2", {}, "By agent"), table(head.node, byAgent));
-  const blank = h("p.blank", {}, "No model was asked up to this moment.");
+  const blank = h("p.blank", {}, "No model was asked yet.");
   const node = h("section.view-tokens", { "aria-label": "Tokens and cost" }, blank, tiles, shares);
-  const rows = makeRows(node, byAgent, ROW, ({ actor }) => actor, ({ actor }) => h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) })), ...AGENTS.slice(1).map((_, number) => h(number > 0 ? "td.right" : "td"))), update);
+  const rows = makeRows(node, byAgent, ROW, ({ actor }) => actor, ({ actor }) => h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { onclick: () => go({ actor }) })), ...AGENTS.slice(1).map((_, number) => h(number > 0 ? "td.right" : "td"))), update);
   let shown = "";
   let pictured = -1;
   let sums = new Map();

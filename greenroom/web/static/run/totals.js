@@ -66,8 +66,8 @@ export function makeTotals({ model, seen, go }) {
   }
 
   function make({ actor }) {
-    const cells = COLUMNS.slice(1).map(([name]) => (name === "longest" ? h("td.right", {}, h("button.link.step-of", { type: "button" })) : h("td.right")));
-    const line = h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor: actor === seen.actor ? 0 : actor }) })), ...cells);
+    const cells = COLUMNS.slice(1).map(([name]) => (name === "longest" ? h("td.right", {}, h("button.link.step-of", {})) : h("td.right")));
+    const line = h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { onclick: () => go({ actor: actor === seen.actor ? 0 : actor }) })), ...cells);
     line.querySelector(".step-of").addEventListener("click", () => go({ at: model.tables.slices.event[line.step] + 1, actor }));
     return line;
   }

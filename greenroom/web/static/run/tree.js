@@ -32,7 +32,7 @@ export function makeTree({ model, seen, go }) {
 
   function make({ actor }) {
     const line = h("li", { role: "treeitem", tabindex: "-1", onclick: () => choose(actor), onkeydown: (event) => keyOn(event, actor) });
-    line.append(h("button.fold", { type: "button", tabindex: "-1", "aria-label": "Fold", onclick: (event) => { event.stopPropagation(); fold(actor); } }, icon("chevron")), h("span.sign"), h("span.name"), h("span.doing"), h("span.mail"), h("span.tokens"));
+    line.append(h("button.fold", { tabindex: "-1", "aria-label": "Fold", onclick: (event) => { event.stopPropagation(); fold(actor); } }, icon("chevron")), h("span.sign"), h("span.name"), h("span.doing"), h("span.mail"), h("span.tokens"));
     return line;
   }
 

@@ -52,7 +52,7 @@ export function makeWhy({ model, seen, source, go }) {
   }
 
   function step(at, event, isChosen) {
-    return h("li", {}, h("button.step", { type: "button", class: model.tables.events.failed[at] ? "is-failed" : "", "aria-current": isChosen ? "true" : null, onclick: () => go({ at: at + 1 }) }, ...cellsOf(model, at, event)));
+    return h("li", {}, h("button.step", { class: model.tables.events.failed[at] ? "is-failed" : "", "aria-current": isChosen ? "true" : null, onclick: () => go({ at: at + 1 }) }, ...cellsOf(model, at, event)));
   }
 
   return { node, draw };
