@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +55,7 @@ async def test_a_file_answers_who_was_slow_why_one_was_restarted_and_what_an_ite
         ("swarm", str(repo), "--chaos", "--seed", "1"),
         ("replay", "last", "--export", "html", "-o", str(html)),
     ):
-        await trio.to_thread.run_sync(lambda command=command: run_forked(*command, environ=environ))
+        await trio.to_thread.run_sync(partial(run_forked, *command, environ=environ))
     (journal,) = runs.glob("2*/journal.jsonl")
     entries = list(read_journal(journal, EVENTS).entries)
     world = fold(entries, FOLDS)
