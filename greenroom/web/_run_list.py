@@ -40,15 +40,22 @@ class RunList:
         self.named, self._journal = journal.parent.name, journal
 
     def find(self, run: str) -> Path | None:
-        """Return the journal of a run by the name of its folder; None for any other text, which is never part of a path."""
-        return self._journals().get(run)
+        """Return the journal of a run by the name of its folder; None for any other text, which is never part of a path, and for links."""
+        journal = self._journals().get(run)
+        return journal if journal is not None and self._is_shown(journal) else None
 
     def rows(self) -> list[dict[str, Any]]:
         """Return what there is to say of the runs that were written last: those that go on first, then the latest. It blocks."""
         latest = sorted(self._journals().items(), key=lambda item: _written_s(item[1]), reverse=True)
-        readable = (row for run, journal in latest if (row := _row(run, journal)) is not None)
+        readable = (
+            row for run, journal in latest if self._is_shown(journal) and (row := _row(run, journal)) is not None
+        )
         rows = sorted(islice(readable, MAX_RUNS), key=lambda row: str(row["started"]), reverse=True)
         return sorted(rows, key=lambda row: row["standing"] != "running")
+
+    def _is_shown(self, journal: Path) -> bool:
+        """True if a journal lies in the folder of runs itself; a link may lead anywhere, and is followed for the run that was asked for alone."""
+        return journal == self._journal or not (journal.is_symlink() or journal.parent.is_symlink())
 
     def _journals(self) -> Mapping[str, Path]:
         found: dict[str, Path] = {}

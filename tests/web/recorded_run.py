@@ -32,6 +32,12 @@ def transcript_line(text: str, *, role: str = "user", at: str = "2026-11-21T12:0
     return json.dumps({"type": role, "timestamp": at, "message": message}).encode() + b"\n"
 
 
+def files_in(folder: Path) -> list[tuple[Path, int, bytes]]:
+    """Return the files of a folder with their times and contents."""
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [(path, path.stat().st_mtime_ns, path.read_bytes()) for path in found]
+
+
 @asynccontextmanager
 async def open_recorded_page(journal: Path, *, port: int = 0, **more: Any) -> AsyncIterator[OpenedPage]:
     """Serve the page of a run, with the runs beside it."""

@@ -53,6 +53,9 @@ async def open_view(page: BrowserPage, view: str, at: int, actor: str) -> None:
     )
     await page.wait(f"document.querySelector('#tab-{view}').getAttribute('aria-selected') === 'true'")
     await page.wait("document.querySelector('.stage').textContent.trim().length > 20")
+    await page.wait("!document.querySelector('.stage .blank[role=status]')")
+    await page.wait("document.querySelector('.talk')?.childElementCount !== 0")
+    await page.wait("document.querySelector('.card dl')")
     await page.wait("document.querySelector('.detail').textContent.includes('Led to')")
 
 

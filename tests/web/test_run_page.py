@@ -22,21 +22,17 @@ from greenroom.web._run_page import PROTOCOL
 from greenroom.web._shown_run import ShownRun
 from tests.trace.unpacked import Unpacked, sections_of
 from tests.web.plain_requests import get
-from tests.web.recorded_run import RECORDED, RUN, make_run, open_recorded_page
+from tests.web.recorded_run import RECORDED, RUN, files_in, make_run, open_recorded_page
 
+LINKED: Final = ("20261120-225104-aaaaaa", "20261120-225104-bbbbbb")
+"""Names of runs that are links out of the folder: the folder itself, and its journal."""
 STRANGE: Final = (
-    "..",
-    "../../etc",
-    f"../{RUN}",
-    f"{RUN}/",
-    f"{RUN}/transcripts",
-    "/etc/passwd",
-    "%2e%2e",
-    "",
-    "last",
-    "20261120-225103-000000",
-    RUN.upper(),
-)
+    *LINKED,
+    *("..", ".", "../..", "../../etc", f"../{RUN}", f"../runs/{RUN}", f"./{RUN}", f"{RUN}/", f"{RUN}/.", f"{RUN}/../{RUN}"),
+    *(f"{RUN}/transcripts", f"{RUN}/journal.jsonl", f"{RUN}\\..", f"..\\{RUN}", "/etc/passwd", "//etc", "~", "C:\\", "file:///etc"),
+    *("%2e%2e", "%252e%252e", "..%2f..", f"{RUN}%00", f"%20{RUN}", f"{RUN}%0a", "%ff", "", "last", "*", RUN.upper(), RUN[:-1], f"{RUN}x"),
+    *("20261120-225103-000000", "20261120-225103-k3f9q%D1%8F", "x" * 4000),
+)  # fmt: skip
 
 
 def token_of(page: OpenedPage) -> str:
@@ -63,12 +59,6 @@ async def live(page: OpenedPage) -> AsyncIterator[WebSocketConnection]:
         host = f"127.0.0.1:{port_of(page)}"
         yield await wrap_client_stream(nursery, stream, host, "/live", subprotocols=[PROTOCOL, token_of(page)])
         nursery.cancel_scope.cancel()
-
-
-def files_in(folder: Path) -> list[tuple[Path, int, bytes]]:
-    """Return the files of a folder with their times and contents."""
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [(path, path.stat().st_mtime_ns, path.read_bytes()) for path in found]
 
 
 async def receive_rows(socket: WebSocketConnection, held: Unpacked) -> dict[str, Any]:
@@ -169,11 +159,9 @@ async def test_without_the_right_token_there_is_no_data_and_no_connection(tmp_pa
         assert len(right) >= 22  # 128 bits
         async with open_recorded_page(tmp_path / RUN / "journal.jsonl") as other:
             assert token_of(other) != right
-        assert len(right) >= 22  # 128 bits
-        async with open_recorded_page(tmp_path / RUN / "journal.jsonl") as other:
-            assert token_of(other) != right
         for wrong in ("", right[:-1] + ("A" if right[-1] != "A" else "B")):
-            assert (await ask(page, f"events?run={RUN}", token=wrong))[0] == 401
+            for name in ("events", "moment", "mailbox", "talk", "runs", "findings", "search"):
+                assert (await ask(page, f"{name}?run={RUN}", token=wrong))[0] == 401
             upgrade = (
                 f"Host: 127.0.0.1:{port_of(page)}",
                 "Connection: Upgrade",
@@ -184,20 +172,27 @@ async def test_without_the_right_token_there_is_no_data_and_no_connection(tmp_pa
             )
             with trio.fail_after(20):
                 assert (await get(port_of(page), "/live", *upgrade))[0] == 403
-        for name in ("moment", "mailbox", "talk", "runs", "findings", "search"):
-            assert (await ask(page, f"{name}?run={RUN}", token=""))[0] == 401
-        for name in ("moment", "mailbox", "talk", "runs", "findings", "search"):
-            assert (await ask(page, f"{name}?run={RUN}", token=""))[0] == 401
         assert (await ask(page, f"events?run={RUN}"))[0] == 200
+        async with live(page) as socket:
+            assert socket.subprotocol == PROTOCOL  # and not the token, which was sent beside it
+        with pytest.raises(OSError, match="all attempts"):  # it listens at one address, not at all of this machine
+            await trio.open_tcp_stream("127.0.0.2", port_of(page))
 
 
 @pytest.mark.promise("V-runs")
-@pytest.mark.parametrize("name", STRANGE)
-async def test_only_listed_runs_are_found(tmp_path: Path, name: str) -> None:
-    async with open_recorded_page(make_run(tmp_path / "runs")) as page:
-        status, _ = await ask(page, f"events?run={name}&from=0&to=5")
+async def test_only_listed_runs_are_found(tmp_path: Path) -> None:
+    assert len(STRANGE) >= 30
+    journal = make_run(tmp_path / "runs")
+    elsewhere = make_run(tmp_path / "elsewhere")
+    (tmp_path / "runs" / LINKED[0]).symlink_to(elsewhere.parent)
+    (tmp_path / "runs" / LINKED[1]).mkdir()
+    (tmp_path / "runs" / LINKED[1] / elsewhere.name).symlink_to(elsewhere)
+    async with open_recorded_page(journal) as page:
+        answers = {name: (await ask(page, f"events?run={name}&from=0&to=5"))[0] for name in (RUN, *STRANGE)}
+        _, runs = await ask(page, "runs")
 
-    assert status == 404
+    assert answers == {RUN: 200, **dict.fromkeys(STRANGE, 404)}
+    assert [row["run"] for row in runs["runs"]] == [RUN]
 
 
 @pytest.mark.parametrize("first", ["", "x", "[]", "{}", '{"run": 3}', '{"run": "r", "has": {"events": -1}}', "null"])

@@ -80,8 +80,16 @@ RUN_PAGES: Final = (
         "a name is part of a path",
         ("V-runs",),
         _LIST,
-        "return self._journals().get(run)",
-        "return self._journals().get(run) or ((self._runs or Path()) / run / JOURNAL)",
+        "journal = self._journals().get(run)",
+        "journal = self._journals().get(run) or ((self._runs or Path()) / run / JOURNAL)",
+        tests=_PAGE_TESTS,
+    ),
+    Mutant(
+        "a link leads out of the folder of runs",
+        ("V-runs",),
+        _LIST,
+        "return journal == self._journal or not (journal.is_symlink() or journal.parent.is_symlink())",
+        "return True",
         tests=_PAGE_TESTS,
     ),
     Mutant(

@@ -7,7 +7,7 @@ export function showDialog(title, ...children) {
   const dialog = h(
     "dialog",
     { "aria-label": title, onclick: (event) => event.target === dialog && dialog.close(), onclose: () => dialog.remove() },
-    h("div.sheet", {}, h("div.head", {}, h("h2", {}, title), h("button.ghost", { type: "button", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"))), ...children),
+    h("div.sheet", {}, h("div.head", {}, h("h2", {}, title), h("button.ghost", { "aria-label": "Close", onclick: () => dialog.close() }, icon("close"))), ...children),
   );
   document.body.append(dialog);
   dialog.showModal();

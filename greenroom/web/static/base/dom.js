@@ -5,7 +5,7 @@ const REFUSED = new Set(["style", "srcdoc", "href", "src", "innerHTML", "outerHT
 
 /**
  * Make an element.
- * @param {string} tag Its name, with classes behind dots: `button.quiet`.
+ * @param {string} tag Its name, with classes behind dots: `button.quiet`. A button submits nothing unless its `type` says so.
  * @param {Object<string, any>} props Attributes; functions are listeners (`onclick`); false, null and undefined are left out.
  * @param {...(Node|string|null|false)} children Nodes, or texts.
  */
@@ -13,6 +13,7 @@ export function h(tag, props = {}, ...children) {
   const [name, ...classes] = tag.split(".");
   const node = document.createElement(name);
   if (classes.length) node.className = classes.join(" ");
+  if (name === "button") node.type = "button";
   for (const [key, value] of Object.entries(props)) {
     if (value === false || value === null || value === undefined) continue;
     if (REFUSED.has(key)) throw new TypeError(`h() sets no ${key}`);
@@ -49,7 +50,6 @@ const ICONS = {
   open: "M6.4 3H3v10h10V9.6M9 3h4v4M13 3 7.4 8.6",
   panel: "M2.4 3h11.2v10H2.4V3ZM10 3v10",
   person: "M8 7.6a2.6 2.6 0 1 0 0-5.2 2.6 2.6 0 0 0 0 5.2ZM2.8 13.6c.6-2.6 2.6-3.8 5.2-3.8s4.6 1.2 5.2 3.8",
-  plus: "M8 3v10M3 8h10",
   search: "M7 11.6A4.6 4.6 0 1 0 7 2.4a4.6 4.6 0 0 0 0 9.2ZM10.4 10.4l3.4 3.4",
   send: "M2.6 7.8 13.4 3 9.6 13.4 7.6 8.8 2.6 7.8Z",
   stop: "M4 4h8v8H4V4Z",
@@ -60,19 +60,22 @@ const ICONS = {
 
 /** Return an icon of 16 x 16; it says nothing to a screen reader, so its neighbour or its button has to. */
 export function icon(name) {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("aria-hidden", "true");
-  svg.setAttribute("class", `icon icon-${name}`);
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", ICONS[name]);
-  svg.append(path);
-  return svg;
+  const made = svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true", class: `icon icon-${name}` });
+  made.append(svg("path", { d: ICONS[name] }));
+  return made;
+}
+
+/** Return an element of a picture; `text` is what it says. */
+export function svg(tag, attributes, text = "") {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (text) made.textContent = text;
+  return made;
 }
 
 /** Return a button that shows an icon, with its name for everybody else. */
 export function iconButton(name, label, onclick, props = {}) {
-  return h("button.ghost", { type: "button", "aria-label": label, title: label, onclick, ...props }, icon(name));
+  return h("button.ghost", { "aria-label": label, title: label, onclick, ...props }, icon(name));
 }
 
 /**
@@ -86,6 +89,8 @@ export function iconButton(name, label, onclick, props = {}) {
 export function keyed(parent, items, keyOf, make, update) {
   const had = (parent.keyed ??= new Map());
   const kept = new Map();
+  const wanted = new Set(items.map(keyOf));
+  for (const [key, node] of had) if (!wanted.has(key)) node.remove();  // first of all: a node that is moved loses the focus
   let place = parent.firstElementChild;
   for (const item of items) {
     const key = keyOf(item);
@@ -96,8 +101,21 @@ export function keyed(parent, items, keyOf, make, update) {
     if (node === place) place = place.nextElementSibling;
     else parent.insertBefore(node, place);
   }
-  for (const [key, node] of had) if (kept.get(key) !== node) node.remove();
   parent.keyed = kept;
+}
+
+const FOCUSABLE = "a[href], button, input, select, summary, [tabindex]";
+
+/** Replace what a node shows; focus inside it goes to the part of the same name, to the one that is marked as current, or to the same place. */
+export function swap(node, ...children) {
+  const focused = node.contains(document.activeElement) ? document.activeElement : null;
+  const place = focused ? [...node.querySelectorAll(FOCUSABLE)].indexOf(focused) : -1;
+  const { part } = focused?.dataset ?? {};
+  node.replaceChildren(...children);
+  if (!focused) return;
+  const now = [...node.querySelectorAll(FOCUSABLE)];
+  const next = now.find((each) => part && each.dataset.part === part) ?? now.find((each) => each.ariaCurrent) ?? now[place] ?? now.at(-1);
+  next?.focus({ preventScroll: true });
 }
 
 /** Set a text if it has changed, so that a selection in it stays. */
@@ -121,4 +139,16 @@ export async function copy(text) {
   } catch {
     return false;
   }
+}
+
+/** Copy a text and say so at the button that was pressed: to a reader of screens too. */
+export async function copyFrom(button, text) {
+  const isCopied = await copy(text);
+  const said = h("span.said-copied", { role: "status" }, isCopied ? "Copied" : "The browser did not allow it");
+  button.classList.toggle("done", isCopied);
+  button.after(said);
+  setTimeout(() => {
+    said.remove();
+    button.classList.remove("done");
+  }, 1600);
 }

@@ -6,6 +6,7 @@ import { showDialog } from "../base/dialog.js";
 import { nextTheme, theme } from "../base/theme.js";
 import { oneLine, span } from "../base/texts.js";
 import { makeBoard } from "./board.js";
+import { makeCard } from "./card.js";
 import { makeDetail } from "./detail.js";
 import { FileSource, holdsRun } from "./file.js";
 import { makeFindings } from "./findings.js";
@@ -34,7 +35,8 @@ const KEYS = [
   ["Space", "play"],
   ["C", "what led to this event"],
   ["1 … 9", "views"],
-  ["+ − 0", "zoom the timeline"],
+  ["+ − 0", "zoom the timeline: in, out, the whole run"],
+  ["← →", "earlier, later part of a zoomed timeline"],
   ["?", "this list"],
 ];
 const root = document.getElementById("app");
@@ -59,13 +61,15 @@ const VIEWS = [
 
 const tree = makeTree(context);
 const detail = makeDetail(context);
+const card = makeCard(context);
+detail.node.append(card.node);
 const bar = makeMomentBar(context);
 const banner = h("div.banner", { role: "status", hidden: true });
 const title = h("h1", {}, "");
 const under = h("p.under");
 const standing = h("span.standing");
 const search = h("input", { type: "search", placeholder: "Search events", "aria-label": "Search events", onkeydown: (event) => event.key === "Enter" && go({ view: "search", query: search.value }), oninput: () => seen.view === "search" && go({ query: search.value }, false) });
-const tabs = h("div.tabs", { role: "tablist", "aria-label": "Views" }, ...VIEWS.map(({ name, title: text }, number) => h("button.tab", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "view", onclick: () => go({ view: name }) }, text, h("kbd", { "aria-hidden": "true" }, String(number + 1)))));
+const tabs = h("div.tabs", { role: "tablist", "aria-label": "Views" }, ...VIEWS.map(({ name, title: text }, number) => h("button.tab", { role: "tab", id: `tab-${name}`, "aria-controls": "view", onclick: () => go({ view: name }) }, text, h("kbd", { "aria-hidden": "true" }, String(number + 1)))));
 const stage = h("div.stage", { id: "view", role: "tabpanel", tabindex: "0" });
 const themeButton = iconButton("half", "Theme", () => {
   nextTheme();
@@ -80,12 +84,17 @@ function showTheme() {
   themeButton.setAttribute("aria-label", label);
 }
 
+/** Show a panel for which there is no room beside the views, or hide it. */
+function openPanel(name) {
+  root.dataset.panel = root.dataset.panel === name ? "" : name;
+}
+
 function build() {
   showTheme();
-  const runsButton = h("button.outlined.small.runs-button", { type: "button", onclick: showRuns }, "Runs");
+  const runsButton = h("button.outlined.small.runs-button", { onclick: showRuns }, "Runs");
   root.replaceChildren(
     banner,
-    h("header.top", {}, h("span.mark", { "aria-hidden": "true" }, "g"), h("div.heading", {}, title, under), standing, h("label.search", {}, icon("search"), search, h("kbd", {}, "/")), runsButton, iconButton("tree", "Actors", () => root.classList.toggle("with-tree")), themeButton, h("button.ghost", { type: "button", "aria-label": "Keys", title: "Keys", onclick: showKeys }, "?")),
+    h("header.top", {}, h("span.mark", { "aria-hidden": "true" }, "g"), h("div.heading", {}, title, under), standing, h("label.search", {}, icon("search"), search, h("kbd", {}, "/")), runsButton, iconButton("tree", "Actors", () => openPanel("tree")), iconButton("panel", "Event", () => openPanel("detail")), themeButton, h("button.ghost", { "aria-label": "Keys", title: "Keys", onclick: showKeys }, "?")),
     tree.node,
     h("main.middle", {}, tabs, stage),
     detail.node,
@@ -144,6 +153,7 @@ function go(part, isStep = true) {
   wanted = {};
   if (part.at !== undefined) part = { ...part, at: Math.max(0, Math.min(part.at, model.count)), isLive: false };
   Object.assign(seen, part);
+  if (part.actor || part.view) root.dataset.panel = "";
   if (seen.isLive) seen.at = model.count;
   const next = address();
   if (isStep && next !== location.hash) history.pushState(null, "", next);
@@ -261,6 +271,7 @@ function draw() {
   }
   tree.draw();
   detail.draw();
+  card.draw();
   bar.draw();
   root.dataset.view = seen.view;
   root.dataset.at = model.count ? String(model.seq(seen.at - 1)) : "";
@@ -315,7 +326,7 @@ async function showRuns() {
           {},
           h(
             "button",
-            { type: "button", "aria-current": run.run === source.run ? "true" : null, onclick: () => { dialog.close(); location.hash = `#${new URLSearchParams({ run: run.run })}`; } },
+            { "aria-current": run.run === source.run ? "true" : null, onclick: () => { dialog.close(); location.hash = `#${new URLSearchParams({ run: run.run })}`; } },
             h("span.standing", { class: `is-${run.standing.replace(" ", "-")}` }, run.standing),
             h("span.title", {}, oneLine(run.title || run.cwd || run.run, 60)),
             h("small", {}, `${run.run} · ${(run.started ?? "").slice(0, 16).replace("T", " ")} · ${run.events.toLocaleString("en")} events · ${seconds(run.took_s)}${run.branch_of ? ` · branch of ${run.branch_of}` : ""}`),
@@ -328,7 +339,7 @@ async function showRuns() {
 
 function goTo() {
   const field = h("input", { type: "text", inputmode: "numeric", "aria-label": "Number of the event", placeholder: "Number of an event" });
-  const dialog = showDialog("Go to an event", h("form.line", { onsubmit: (event) => { event.preventDefault(); dialog.close(); if (/^\d+$/.test(field.value.trim())) go({ at: model.countUntil(Number(field.value)) }); } }, field, h("button.filled", {}, "Go")));
+  const dialog = showDialog("Go to an event", h("form.line", { onsubmit: (event) => { event.preventDefault(); dialog.close(); if (/^\d+$/.test(field.value.trim())) go({ at: model.countUntil(Number(field.value)) }); } }, field, h("button.filled", { type: "submit" }, "Go")));
   field.focus();
 }
 
@@ -364,13 +375,16 @@ const ACTIONS = {
   "-": () => VIEWS[0].view.zoom(1 / 1.5),
   0: () => VIEWS[0].view.zoom(0),
 };
+const PANS = { ArrowLeft: -1, ArrowRight: 1 };
 
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   const field = event.target.closest?.("input, textarea, select, dialog");
   if (event.key === "Escape" && field === search) search.blur();
-  if (field && field.type !== "range") return;
-  if (event.key === " " && event.target.closest?.("button, summary, a")) return;
+  if (event.key === "Escape" && !field) root.dataset.panel = "";
+  if (field && !["range", "checkbox"].includes(field.type)) return;
+  if (event.key === " " && event.target.closest?.("button, summary, a, input")) return;
+  if (event.key in PANS && !field && seen.view === "timeline") VIEWS[0].view.pan(PANS[event.key]);
   const view = VIEWS[Number(event.key) - 1];
   const action = view ? () => go({ view: view.name }) : ACTIONS[event.key];
   if (!action) return;

@@ -1,6 +1,6 @@
 // The event at the moment: its fields, what led to it, and what can be copied of it.
 
-import { copy, h, iconButton } from "../base/dom.js";
+import { copyFrom, h, iconButton, swap } from "../base/dom.js";
 import { oneLine, visible } from "../base/texts.js";
 import { paced } from "./pace.js";
 import { commandFor, fieldsOf, named, seconds } from "./words.js";
@@ -37,7 +37,7 @@ export function makeDetail({ model, seen, source, go }) {
       shown = "";
       return;
     }
-    if (shown === mark && event) body.replaceChildren(...parts(position, event));
+    if (shown === mark && event) swap(body, ...parts(position, event));
   }
 
   function parts(position, event) {
@@ -48,14 +48,14 @@ export function makeDetail({ model, seen, source, go }) {
         "header",
         {},
         h("h2", {}, visible(event.ev)),
-        iconButton("copy", "Copy the event as JSON", () => copy(JSON.stringify(event))),
-        iconButton("open", "Copy the command that shows this moment", () => copy(commandFor(model.run.run, event.seq))),
+        iconButton("copy", "Copy the event as JSON", ({ currentTarget }) => copyFrom(currentTarget, JSON.stringify(event))),
+        iconButton("open", "Copy the command that shows this moment", ({ currentTarget }) => copyFrom(currentTarget, commandFor(model.run.run, event.seq))),
       ),
       h("p.under", {}, `event ${event.seq} · ${seconds(model.since(position))}`),
-      actor ? h("p", {}, h("button.link", { type: "button", onclick: () => go({ actor }) }, visible(model.name(actor))), event.inc > 1 ? ` incarnation ${event.inc}` : "") : h("p.empty", {}, "of the whole run"),
+      actor ? h("p", {}, h("button.link", { onclick: () => go({ actor }) }, visible(model.name(actor))), event.inc > 1 ? ` incarnation ${event.inc}` : "") : h("p.empty", {}, "of the whole run"),
       h("dl", {}, ...fieldsOf(event).flatMap(([name, value]) => [h("dt", {}, visible(name)), h("dd", {}, shownValue(value))])),
       h("h3", {}, "Led to by"),
-      parent >= 0 ? eventButton(parent) : h("p.empty", {}, event.parent ? `event ${event.parent}, which is not on record` : "not on record"),
+      parent >= 0 ? eventButton(parent, "cause") : h("p.empty", {}, event.parent ? `event ${event.parent}, which is not on record` : "not on record"),
       h("h3", {}, "Led to"),
       ...ledTo(position),
     ];
@@ -70,12 +70,12 @@ export function makeDetail({ model, seen, source, go }) {
   function ledTo(position) {
     const found = model.ledTo(position);
     if (!found.length) return [h("p.empty", {}, "nothing on record")];
-    return [...found.slice(0, 8).map(eventButton), ...(found.length > 8 ? [h("p.empty", {}, `${found.length - 8} more`)] : [])];
+    return [...found.slice(0, 8).map((at) => eventButton(at)), ...(found.length > 8 ? [h("p.empty", {}, `${found.length - 8} more`)] : [])];
   }
 
-  function eventButton(position) {
+  function eventButton(position, part = null) {
     const actor = model.tables.events.actor[position];
-    return h("button.event", { type: "button", onclick: () => go({ at: position + 1 }) }, h("span.seq", {}, String(model.seq(position))), h("span", {}, visible(model.kind(position))), h("small", {}, actor ? visible(model.name(actor)) : ""));
+    return h("button.event", { "data-part": part, onclick: () => go({ at: position + 1 }) }, h("span.seq", {}, String(model.seq(position))), h("span", {}, visible(model.kind(position))), h("small", {}, actor ? visible(model.name(actor)) : ""));
   }
 
   return { node, draw };

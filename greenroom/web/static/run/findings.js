@@ -75,7 +75,7 @@ export function makeFindings({ model, seen, source, go }) {
   }
 
   function line(problem) {
-    const button = h("button.finding", { type: "button", onclick: () => lead(problem) }, h("span.seq", {}, String(problem.seq)), h("span", {}, visible(named(model, problem.text))), h("small", {}, seconds(problem.t - model.t(0))));
+    const button = h("button.finding", { onclick: () => lead(problem) }, h("span.seq", {}, String(problem.seq)), h("span", {}, visible(named(model, problem.text))), h("small", {}, seconds(problem.t - model.t(0))));
     buttons.set(problem.seq, button);
     return h("li", {}, button);
   }

@@ -1,12 +1,11 @@
 // Mailboxes: depth of each lane at the moment and over time, and what waits in one of them, oldest first.
 
-import { h, setText } from "../base/dom.js";
+import { h, setText, svg, swap } from "../base/dom.js";
 import { visible } from "../base/texts.js";
 import { paced } from "./pace.js";
 import { makeRows } from "./rows.js";
 import { seconds } from "./words.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const LANES = ["now", "next", "later", "leased", "postponed"];
 const ROW = 33;
 const POINTS = 300;
@@ -37,12 +36,13 @@ export function makeMailboxes({ model, seen, source, go }) {
     all.sort((a, b) => b.depth - a.depth || a.actor - b.actor);
     blank.hidden = all.length > 0;
     table.hidden = waiting.hidden = !all.length;
+    list.style.setProperty("--tall", `${(all.length + 1) * ROW + 12}px`);
     rows.draw(all);
     if (all.length) askSoon();
   }
 
   function make({ actor }) {
-    return h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) }, visible(model.name(actor)))), ...LANES.map(() => h("td.right")), h("td", {}, picture()));
+    return h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { onclick: () => go({ actor }) }, visible(model.name(actor)))), ...LANES.map(() => h("td.right")), h("td", {}, picture()));
   }
 
   function update(line, { actor, row }) {
@@ -57,23 +57,17 @@ export function makeMailboxes({ model, seen, source, go }) {
   }
 
   function picture() {
-    const svg = document.createElementNS(SVG, "svg");
-    const attributes = { viewBox: "0 0 300 21", preserveAspectRatio: "none", class: "spark", role: "img" };
-    for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
-    for (const name of ["sum", "now"]) {
-      const line = document.createElementNS(SVG, "path");
-      line.setAttribute("class", name);
-      svg.append(line);
-    }
-    return svg;
+    const made = svg("svg", { viewBox: "0 0 300 21", preserveAspectRatio: "none", class: "spark", role: "img" });
+    made.append(svg("path", { class: "sum" }), svg("path", { class: "now" }));
+    return made;
   }
 
   /** Show the depth of a mailbox over the events of the run: the highest of each stretch, and the moment. */
-  function overTime(svg, actor) {
+  function overTime(drawn, actor) {
     const x = (event) => ((event / model.count) * POINTS).toFixed(1);
-    svg.lastElementChild.setAttribute("d", `M${x(seen.at)} 0 V21`);
-    if (svg.drawnUntil === model.count) return;
-    svg.drawnUntil = model.count;
+    drawn.lastElementChild.setAttribute("d", `M${x(seen.at)} 0 V21`);
+    if (drawn.drawnUntil === model.count) return;
+    drawn.drawnUntil = model.count;
     const { mail } = model.tables;
     const depths = new Map();
     let most = 1;
@@ -88,8 +82,8 @@ export function makeMailboxes({ model, seen, source, go }) {
     }
     const y = (depth) => (20 - (depth / most) * 18).toFixed(1);
     const path = [...depths].map(([place, { most: top, last }], number) => `${number ? "H" : "M0 20 H"}${place} V${y(top)} h0.7 V${y(last)}`).join(" ");
-    svg.firstElementChild.setAttribute("d", `${path} H300 V20 Z`);
-    svg.setAttribute("aria-label", `at most ${most} messages`);
+    drawn.firstElementChild.setAttribute("d", `${path} H300 V20 Z`);
+    drawn.setAttribute("aria-label", `at most ${most} messages`);
   }
 
   async function drawWaiting() {
@@ -99,7 +93,8 @@ export function makeMailboxes({ model, seen, source, go }) {
     const answer = await source.get("mailbox", { actor: model.lists.actors[actor], at: seen.at }).catch((error) => ({ error: error.message }));
     if (read !== mark) return;
     const lanes = Object.entries(answer.lanes ?? {});
-    waiting.replaceChildren(
+    swap(
+      waiting,
       h("h2", {}, `What waits for ${visible(model.name(actor))}`),
       answer.error ? h("p.empty", {}, answer.error) : "",
       lanes.length ? h("ul", {}, ...lanes.flatMap(([lane, messages]) => messages.slice(0, 200).map((message) => line(lane, message)))) : h("p.empty", {}, `Nothing at this moment; ${answer.accepted ?? 0} accepted so far, ${answer.died ?? 0} died.`),
@@ -109,7 +104,7 @@ export function makeMailboxes({ model, seen, source, go }) {
   function line(lane, message) {
     const isKnown = message.position !== undefined;
     const from = isKnown && model.parent(message.position) >= 0 ? model.name(model.tables.events.actor[model.parent(message.position)]) : "";
-    return h("li", {}, h("button.event.of-mail", { type: "button", disabled: !isKnown, onclick: () => go({ at: message.position + 1 }) }, h("span.seq", {}, `#${message.msg}`), h("span", {}, visible(message.type ?? "not on record"), from ? h("small", {}, ` from ${visible(from)}`) : ""), h("small", {}, `${lane}${isKnown ? ` · ${seconds(model.t(seen.at - 1) - message.t)} old` : ""}`)));
+    return h("li", {}, h("button.event.of-mail", { disabled: !isKnown, onclick: () => go({ at: message.position + 1 }) }, h("span.seq", {}, `#${message.msg}`), h("span", {}, visible(message.type ?? "not on record"), from ? h("small", {}, ` from ${visible(from)}`) : ""), h("small", {}, `${lane}${isKnown ? ` · ${seconds(model.t(seen.at - 1) - message.t)} old` : ""}`)));
   }
 
   return { node, draw };

@@ -1,24 +1,24 @@
 // Messages: who sent to whom before the moment, as a sequence diagram. An arrow begins at the actor of the event that led to the put.
 
-import { copy, h } from "../base/dom.js";
+import { copyFrom, h, svg, swap } from "../base/dom.js";
 import { oneLine, visible } from "../base/texts.js";
 import { paced } from "./pace.js";
 import { seconds } from "./words.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const MOST_ARROWS = 60;
 const MOST_LIVES = 30;
 const COLUMN = 116;
 const NARROW = 76;
 const STEP = 26;
 const TOP = 16;
+const BESIDE = 40;
 
 export function makeMessages({ model, seen, source, go }) {
   const picture = h("div.sequence", { tabindex: "0" });
   const count = h("select", { "aria-label": "Number of messages", onchange: () => draw() }, ...[20, 60, 200].map((number) => h("option", { value: number, selected: number === MOST_ARROWS }, `last ${number}`)));
   count.value = String(MOST_ARROWS);
   const only = h("input", { type: "checkbox", onchange: () => draw() });
-  const node = h("section.view-messages", { "aria-label": "Messages" }, h("div.tools", {}, count, h("label.check", {}, only, "only of the chosen actor"), h("button.outlined.small", { type: "button", onclick: () => copy(mermaid()) }, "Copy as Mermaid"), h("span.muted", {}, "✕ died, with the reason")), picture);
+  const node = h("section.view-messages", { "aria-label": "Messages" }, h("div.tools", {}, count, h("label.check", {}, only, "only of the chosen actor"), h("button.outlined.small", { onclick: ({ currentTarget }) => copyFrom(currentTarget, mermaid()) }, "Copy as Mermaid"), h("span.muted", {}, "✕ died, with the reason")), picture);
   let shown = "";
   let arrows = [];
 
@@ -48,7 +48,7 @@ export function makeMessages({ model, seen, source, go }) {
 
   async function ask() {
     const mark = shown;
-    const drawn = { at: seen.at ? String(model.seq(seen.at - 1)) : "", most: count.value };
+    const drawn = { at: seen.at ? String(model.seq(seen.at - 1)) : "", most: count.value, only: String(only.checked) };
     const found = find();
     if (!found.length) {
       Object.assign(node.dataset, drawn);
@@ -60,9 +60,9 @@ export function makeMessages({ model, seen, source, go }) {
     arrows = found.map((arrow, number) => ({ ...arrow, type: events[number]?.type ?? "", reason: events[number]?.reason ?? "" }));
     const lives = livesOf(arrows);
     const places = lives.length + (arrows.some(({ from, to }) => !lives.includes(from) || !lives.includes(to)) ? 1 : 0);
-    const column = Math.max(NARROW, Math.min(COLUMN, Math.floor((picture.clientWidth - 24) / places)));
+    const column = Math.max(NARROW, Math.min(COLUMN, Math.floor((picture.clientWidth - 24 - BESIDE) / places)));
     picture.style.setProperty("--column", `${column}px`);
-    picture.replaceChildren(heads(lives), sequence(arrows, lives, places, column));
+    swap(picture, heads(lives), sequence(arrows, lives, places, column));
     Object.assign(node.dataset, drawn);
     picture.scrollTop = picture.scrollHeight;
   }
@@ -79,29 +79,27 @@ export function makeMessages({ model, seen, source, go }) {
   }
 
   function sequence(found, lives, places, column) {
-    const width = Math.max(320, places * column);
+    const width = Math.max(320, places * column + BESIDE);
     const height = TOP + found.length * STEP + 20;
-    const svg = make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "list", "aria-label": "Messages" });
+    const drawn = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "list", "aria-label": "Messages" });
     const x = (actor) => ((lives.includes(actor) ? lives.indexOf(actor) : lives.length) + 0.5) * column;
     lives.forEach((actor) => {
-      svg.append(make("path", { class: "life", d: `M${x(actor)} ${TOP - 10} V${height}` }));
+      drawn.append(svg("path", { class: "life", d: `M${x(actor)} ${TOP - 10} V${height}` }));
     });
-    found.forEach((arrow, number) => svg.append(arrowOf(arrow, x(arrow.from), x(arrow.to), TOP + number * STEP + 8)));
-    return svg;
+    found.forEach((arrow, number) => drawn.append(arrowOf(arrow, x(arrow.from), x(arrow.to), TOP + number * STEP + 8)));
+    return drawn;
   }
 
   function arrowOf(arrow, from, to, y) {
     const side = to >= from ? -1 : 1;
-    const group = make("g", { class: arrow.isDead ? "arrow is-dead" : "arrow", role: "listitem", tabindex: "0", "data-seq": model.seq(arrow.at), "data-from": model.lists.actors[arrow.from], "data-to": model.lists.actors[arrow.to], "aria-label": `${model.name(arrow.from)} to ${model.name(arrow.to)}: ${arrow.type}${arrow.isDead ? `, died: ${arrow.reason}` : ""}` });
+    const group = svg("g", { class: arrow.isDead ? "arrow is-dead" : "arrow", role: "listitem", tabindex: "0", ...(arrow.at === seen.at - 1 ? { "aria-current": "true" } : {}), "data-seq": model.seq(arrow.at), "data-from": model.lists.actors[arrow.from], "data-to": model.lists.actors[arrow.to], "aria-label": `${model.name(arrow.from)} to ${model.name(arrow.to)}: ${arrow.type}${arrow.isDead ? `, died: ${arrow.reason}` : ""}` });
     const line = from === to ? `M${from} ${y - 4} h22 v9 h-20` : `M${from} ${y} H${to + side * 2}`;
-    group.append(make("path", { class: "hit", d: `M${Math.min(from, to) - 4} ${y} H${Math.max(from, to) + 26}` }), make("path", { d: line }));
+    group.append(svg("path", { class: "hit", d: `M${Math.min(from, to) - 4} ${y} H${Math.max(from, to) + 26}` }), svg("path", { d: line }));
     const tip = from === to ? `M${from + 7} ${y + 1} l-5 4 l5 4` : `M${to + side * 7} ${y - 4} L${to + side * 2} ${y} L${to + side * 7} ${y + 4}`;
-    group.append(make("path", { d: arrow.isDead ? `M${to + side * 8 - 4} ${y - 4} l8 8 m0 -8 l-8 8` : tip }));
+    group.append(svg("path", { d: arrow.isDead ? `M${to + side * 8 - 4} ${y - 4} l8 8 m0 -8 l-8 8` : tip }));
     const label = `${arrow.type}${arrow.isDead ? ` (${arrow.reason})` : ""}`;
-    group.append(text(from === to ? from + 28 : (from + to) / 2, y - 4, oneLine(label, 26), "label", from === to ? "start" : "middle"));
-    const title = make("title", {});
-    title.textContent = visible(`${label} · event ${model.seq(arrow.at)} · ${seconds(model.since(arrow.at))}`);
-    group.append(title);
+    group.append(svg("text", { x: from === to ? from + 28 : (from + to) / 2, y: y - 4, class: "label", "text-anchor": from === to ? "start" : "middle" }, oneLine(label, 26)));
+    group.append(svg("title", {}, visible(`${label} · event ${model.seq(arrow.at)} · ${seconds(model.since(arrow.at))}`)));
     const lead = () => go({ at: arrow.at + 1 });
     group.addEventListener("click", lead);
     group.addEventListener("keydown", (event) => event.key === "Enter" && lead());
@@ -114,16 +112,4 @@ export function makeMessages({ model, seen, source, go }) {
   }
 
   return { node, draw: () => draw() };
-}
-
-function make(tag, attributes) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
-
-function text(x, y, words, name, anchor = "middle") {
-  const made = make("text", { x, y, class: name, "text-anchor": anchor });
-  made.textContent = words;
-  return made;
 }

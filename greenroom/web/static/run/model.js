@@ -45,18 +45,6 @@ export function below(list, bound, value = (item) => item, length = list.length)
   return low;
 }
 
-/** Return how many of the first values of a sorted list of numbers are below a bound. */
-function countBelow(list, bound, length = list.length) {
-  let low = 0;
-  let high = length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (list[middle] < bound) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /** Return a list of numbers with room for some more. */
 function roomFor(list, wanted) {
   if (list.length >= wanted) return list;
@@ -90,7 +78,7 @@ class Subjects {
     const found = [];
     for (const { key, positions, values } of this.all) {
       if (positions[0] >= moment) break;
-      const value = values[countBelow(positions, moment) - 1];
+      const value = values[below(positions, moment) - 1];
       if (value !== null) found.push([key, value]);
     }
     return found;

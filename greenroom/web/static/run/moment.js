@@ -12,9 +12,9 @@ export function makeMomentBar({ model, seen, go }) {
   const marks = h("div.marks", { "aria-hidden": "true" });
   const number = h("input.number", { type: "text", inputmode: "numeric", "aria-label": "Number of the event", onkeydown: (event) => event.key === "Enter" && typed() });
   const time = h("span.time");
-  const playButton = h("button.ghost", { type: "button", "aria-label": "Play", title: "Play (Space)", onclick: () => play() }, "");
-  const live = h("button.outlined.small.follow", { type: "button", title: "Follow the newest event (F)", onclick: () => go({ isLive: true }) }, "");
-  const step = (by, label, text) => h("button.ghost", { type: "button", "aria-label": label, title: label, onclick: () => go({ at: seen.at + by }) }, text);
+  const playButton = h("button.ghost", { "aria-label": "Play", title: "Play (Space)", onclick: () => play() }, "");
+  const live = h("button.outlined.small.follow", { title: "Follow the newest event (F)", onclick: () => go({ isLive: true }) }, "");
+  const step = (by, label, text) => h("button.ghost", { "aria-label": label, title: label, onclick: () => go({ at: seen.at + by }) }, text);
   const node = h("footer.moment", { "aria-label": "Moment" }, step(-1, "Former event (K)", "‹"), playButton, step(1, "Next event (J)", "›"), h("div.track", {}, marks, range), h("label.at", {}, number, time), live);
   let timer = 0;
   let drawn = -1;

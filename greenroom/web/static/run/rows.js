@@ -1,4 +1,5 @@
-// Lists and tables of which only the rows in sight are in the document. Rule: nothing here asks for a layout while something is drawn; sizes
+// Lists and tables of which only the rows in sight are in the document. Rule: a list has one tab stop, and arrow keys lead from row to row, so
+// that the tab key leaves a list however long it is. Rule: nothing here asks for a layout while something is drawn; sizes
 // and places are those that an observer or a scroll has told.
 
 import { keyed } from "../base/dom.js";
@@ -52,6 +53,16 @@ export function makeRows(scroller, parent, height, keyOf, make, update) {
       show(row, item);
       return row;
     }, show);
+    keepTabStop(parent, Math.ceil((top - begin) / height) - firsts);
+  }
+
+  function keyOn(event) {
+    const page = Math.max(1, Math.floor(tall / height) - 1);
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -items.length, End: items.length }[event.key];
+    const place = firsts + [...parent.children].findIndex((row) => row.contains(event.target));
+    if (!step || place < firsts) return;
+    focusable(show(Math.max(0, Math.min(place + step, items.length - 1)))).focus({ preventScroll: true });
+    event.preventDefault();
   }
 
   /** Scroll to an item, and return its row. */
@@ -65,6 +76,8 @@ export function makeRows(scroller, parent, height, keyOf, make, update) {
     return parent.children[place - firsts];
   }
 
+  parent.dataset.rows = "";
+  parent.addEventListener("keydown", keyOn);
   new ResizeObserver(() => {
     measure();
     draw();
@@ -74,6 +87,19 @@ export function makeRows(scroller, parent, height, keyOf, make, update) {
     draw();
   }, { passive: true });
   return { draw, show, top: () => top };
+}
+
+/** Return what has the focus of a row: the row itself, or its button. */
+function focusable(row) {
+  return row.hasAttribute("tabindex") ? row : row.querySelector("button");
+}
+
+/** Have the tab key stop at one row: the one that has the focus, that is chosen, or the first in sight. */
+export function keepTabStop(parent, first = 0) {
+  const all = [...parent.children].map(focusable);
+  const isChosen = (node) => node.ariaSelected === "true" || node.ariaPressed === "true" || node.ariaCurrent === "true" || node.closest(".is-chosen");
+  const stop = all.find((node) => node === document.activeElement) ?? all.find(isChosen) ?? all[Math.max(0, Math.min(first, all.length - 1))];
+  for (const node of all) node.tabIndex = node === stop ? 0 : -1;
 }
 
 function spacer(parent, where) {

@@ -54,14 +54,14 @@ function between(points, value, from, to) {
   return span > 0 ? a[to] + ((value - a[from]) / span) * (b[to] - a[to]) : a[to];
 }
 
-/** Return the stretches without events that are long beside the rest, the longest first where there are too many. */
+/** Return the stretches without events, requests and calls that are long beside the rest, the longest first where there are too many. */
 export function idleGaps(model) {
   const { t } = model.tables.events;
   const count = model.count;
   if (count < 3) return [];
   const lasted = t[count - 1] - t[0];
   const found = [];
-  for (let at = 1; at < count; at += 1) if (t[at] - t[at - 1] > lasted * 0.04) found.push({ begin: t[at - 1], end: t[at] });
+  for (let at = 1; at < count; at += 1) if (t[at] - t[at - 1] > lasted * 0.04 && !works(model, t[at - 1], t[at])) found.push({ begin: t[at - 1], end: t[at] });
   const idle = found.reduce((sum, gap) => sum + gap.end - gap.begin, 0);
   const busy = Math.max(lasted - idle, lasted * 1e-6);
   return found
@@ -69,4 +69,16 @@ export function idleGaps(model) {
     .sort((a, b) => b.end - b.begin - (a.end - a.begin))
     .slice(0, MOST_FOLDS)
     .sort((a, b) => a.begin - b.begin);
+}
+
+/** True if a request or a call that came to its end went on for the whole of a stretch. */
+function works({ tables: { slices, ends, events }, lists: { kinds }, ends: endOf }, from, to) {
+  const [model, tool, completed, failed] = ["model", "tool", "completed", "failed"].map((kind) => kinds.indexOf(kind));
+  const { t } = events;
+  for (let row = 0; row < slices.rows && t[slices.event[row]] <= from; row += 1) {
+    const end = endOf[row];
+    if (end < 0 || t[ends.event[end]] < to || (slices.what[row] !== model && slices.what[row] !== tool)) continue;
+    if (ends.outcome[end] === completed || ends.outcome[end] === failed) return true;
+  }
+  return false;
 }

@@ -1,8 +1,9 @@
 // Events: all of them, or those that a search finds. Words, and kind: actor: is:failed after: before:. Rows are made as they are seen.
 
-import { h } from "../base/dom.js";
+import { h, keyed, setText } from "../base/dom.js";
 import { visible } from "../base/texts.js";
-import { eventWords, seconds } from "./words.js";
+import { keepTabStop } from "./rows.js";
+import { cellsOf, eventWords } from "./words.js";
 
 const ROW = 26;
 const TALLEST = 8_000_000;
@@ -20,10 +21,10 @@ export function parsed(query) {
 
 export function makeSearch({ model, seen, source, go }) {
   const counted = h("span.muted", { role: "status" });
-  const rows = h("ol.events");
+  const rows = h("ol.events", { "data-rows": "", onkeydown: (event) => walkRows(event) });
   const space = h("div.space", {}, rows);
   const list = h("div.list", { tabindex: "0", onscroll: () => drawRows(), "aria-label": "Events" }, space);
-  const node = h("section.view-search", { "aria-label": "Events" }, h("div.tools", {}, counted, h("button.outlined.small", { type: "button", title: "Former hit (Shift N)", onclick: () => walk(-1) }, "‹ former"), h("button.outlined.small", { type: "button", title: "Next hit (N)", onclick: () => walk(1) }, "next ›"), h("span.muted", {}, "words, kind:item.* actor:mate-1 is:failed after:300 before:2.5s")), list);
+  const node = h("section.view-search", { "aria-label": "Events" }, h("div.tools", {}, counted, h("button.outlined.small", { title: "Former hit (Shift N)", onclick: () => walk(-1) }, "‹ former"), h("button.outlined.small", { title: "Next hit (N)", onclick: () => walk(1) }, "next ›"), h("span.muted", {}, "words, kind:item.* actor:mate-1 is:failed after:300 before:2.5s")), list);
   let found = null;
   let asked = "";
   let timer = 0;
@@ -111,12 +112,35 @@ export function makeSearch({ model, seen, source, go }) {
     } catch (error) {
       counted.textContent = error.message;
     }
-    if (turn === drawn) rows.replaceChildren(...wanted.map((at, number) => row(at, known.get(at), first + number)));
+    if (turn !== drawn) return;
+    const items = wanted.map((at, place) => ({ at, number: first + place, event: known.get(at) }));
+    keyed(rows, items, ({ at }) => at, (item) => update(make(item), item), update);
+    keepTabStop(rows, 1);
   }
 
-  function row(at, event, number) {
-    const { actor, failed } = model.tables.events;
-    return h("li", { "aria-posinset": String(number + 1), "aria-setsize": String(size()) }, h("button.step", { type: "button", class: failed[at] ? "is-failed" : "", "aria-current": at === seen.at - 1 ? "true" : null, onclick: () => go({ at: at + 1 }) }, h("span.seq", {}, String(model.seq(at))), h("span.kind", {}, `${failed[at] ? "▲ " : ""}${visible(model.kind(at))}`), h("span.who", {}, visible(model.name(actor[at]))), h("span.what", {}, event ? eventWords(model, event, 200) : ""), h("small", {}, seconds(model.since(at)))));
+  function make({ at }) {
+    return h("li", {}, h("button.step", { class: model.tables.events.failed[at] ? "is-failed" : "", onclick: () => go({ at: at + 1 }) }, ...cellsOf(model, at, null)));
+  }
+
+  function update(line, { at, number, event }) {
+    const button = line.firstElementChild;
+    line.setAttribute("aria-posinset", String(number + 1));
+    line.setAttribute("aria-setsize", String(size()));
+    if (at === seen.at - 1) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+    setText(button.children[2], visible(model.name(model.tables.events.actor[at])));
+    setText(button.children[3], event ? eventWords(model, event, 200) : "");
+    return line;
+  }
+
+  /** Go from row to row by arrow keys; at the edge of what is in sight the list scrolls, and makes the next row. */
+  function walkRows(event) {
+    const next = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
+    const line = next && event.target.closest("li")?.[next];
+    if (!line) return;
+    line.firstElementChild.focus();
+    keepTabStop(rows);
+    event.preventDefault();
   }
 
   function walk(step) {

@@ -1,6 +1,6 @@
 // The conversation of the chosen agent: prompts, thinking, text, calls with their results side by side; the moment's place is marked.
 
-import { copy, h, iconButton } from "../base/dom.js";
+import { copyFrom, h, iconButton, swap } from "../base/dom.js";
 import { oneLine, rich, visible } from "../base/texts.js";
 import { paced } from "./pace.js";
 import { seconds } from "./words.js";
@@ -46,9 +46,9 @@ export function makeTalk({ model, seen, source, go }) {
     const first = known.slice(0, CHIPS);
     if (actor && !first.some((each) => each.actor === actor)) first.unshift({ actor, card: model.card(actor) });
     head.replaceChildren(
-      ...first.map((each) => h("button.chip", { type: "button", "data-actor": model.lists.actors[each.actor], "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
+      ...first.map((each) => h("button.chip", { "data-actor": model.lists.actors[each.actor], "aria-pressed": String(each.actor === actor), onclick: () => go({ actor: each.actor }) }, visible(model.name(each.actor)), h("small", {}, ` ${oneLine(each.card.definition, 30)}`))),
       known.length > CHIPS ? h("span.muted", {}, `${known.length - CHIPS} more: choose one in the tree`) : "",
-      iconButton("copy", "Copy the conversation as Markdown", () => copyAll(actor)),
+      iconButton("copy", "Copy the conversation as Markdown", ({ currentTarget }) => copyAll(actor, currentTarget)),
     );
   }
 
@@ -92,11 +92,12 @@ export function makeTalk({ model, seen, source, go }) {
     if (!isMarked) parts.push(momentMark());
     const end = held.from + held.lines.length;
     log.dataset.actor = model.lists.actors[held.actor];
-    log.replaceChildren(
+    swap(
+      log,
       held.why ? h("p.blank", {}, visible(held.why)) : "",
-      held.from > 0 ? h("button.outlined.small.earlier", { type: "button", onclick: () => further(held.from - PAGE) }, `Earlier lines (${held.from})`) : "",
+      held.from > 0 ? h("button.outlined.small.earlier", { onclick: () => further(held.from - PAGE) }, `Earlier lines (${held.from})`) : "",
       ...parts,
-      end < held.count ? h("button.outlined.small.earlier", { type: "button", onclick: () => further(end) }, `Later lines (${held.count - end})`) : "",
+      end < held.count ? h("button.outlined.small.earlier", { onclick: () => further(end) }, `Later lines (${held.count - end})`) : "",
     );
     if (toMoment) (log.querySelector(".is-chosen") ?? log.querySelector(".here"))?.scrollIntoView({ block: "center" });
   }
@@ -131,7 +132,7 @@ export function makeTalk({ model, seen, source, go }) {
 
   /** Return a button that leads to the event of a call, which names the call as its line does. */
   function toEvent(call, kind, line) {
-    return h("button.link.to-event", { type: "button", title: `Go to its event, ${kind}`, onclick: () => lead(call, kind, line) }, "event");
+    return h("button.link.to-event", { title: `Go to its event, ${kind}`, onclick: () => lead(call, kind, line) }, "event");
   }
 
   /** Go to the event of a call; where ids are used again, to the one that is nearest in time to the line. */
@@ -149,7 +150,7 @@ export function makeTalk({ model, seen, source, go }) {
     const t = (Date.parse(line.timestamp) - Date.parse(model.run.started)) / 1000;
     if (Number.isNaN(t)) return h("time", {}, words);
     const kind = isModel ? "model.end" : "message.leased";
-    return h("time", {}, h("button.link", { type: "button", title: `Go to its event, ${kind}, matched by its time`, onclick: () => leadTo(t, kind) }, words));
+    return h("time", {}, h("button.link", { title: `Go to its event, ${kind}, matched by its time`, onclick: () => leadTo(t, kind) }, words));
   }
 
   function leadTo(t, kind) {
@@ -159,7 +160,7 @@ export function makeTalk({ model, seen, source, go }) {
     if (at >= 0) go({ at: at + 1, actor: held.actor });
   }
 
-  async function copyAll(actor) {
+  async function copyAll(actor, button) {
     const made = [`# ${model.name(actor)}`];
     for (let from = 0, count = 1; from < count; from += PAGE) {
       const answer = await source.get("talk", { actor: model.lists.actors[actor], t: model.t(model.count - 1), from });
@@ -172,7 +173,7 @@ export function makeTalk({ model, seen, source, go }) {
           else if (block.type === "tool_result") made.push("## result", `\`\`\`\n${resultText(block)}\n\`\`\``);
         }
     }
-    await copy(made.join("\n\n"));
+    await copyFrom(button, made.join("\n\n"));
   }
 
   return { node, draw };
@@ -219,6 +220,6 @@ function folded(text) {
   const long = lines.length > LINES || text.length > 4000;
   if (!long) return h("pre", { tabindex: "0" }, lines.join("\n"));
   const pre = h("pre", { tabindex: "0" }, lines.slice(0, LINES).join("\n").slice(0, 4000));
-  const more = h("button.link", { type: "button", onclick: () => { pre.textContent = lines.join("\n"); more.remove(); } }, `Show all ${lines.length.toLocaleString("en")} lines`);
+  const more = h("button.link", { onclick: () => { pre.textContent = lines.join("\n"); more.remove(); pre.focus(); } }, `Show all ${lines.length.toLocaleString("en")} lines`);
   return h("div", {}, pre, more);
 }

@@ -1,38 +1,44 @@
 // The timeline: a row for each actor, nested bars for what lasted, marks for what went wrong, and the moment as a line through all of it.
 
-import { h, setText } from "../base/dom.js";
+import { h, setText, swap } from "../base/dom.js";
 import { visible } from "../base/texts.js";
 import { barsOf, Marks, timelineRows } from "./bars.js";
 import { makeRows } from "./rows.js";
 import { idleGaps, TimeScale } from "./scale.js";
+import { makeTotals } from "./totals.js";
 import { seconds, showState } from "./words.js";
 
 const ROW = 30;
 const AXIS = 26;
 const MOST_LISTED = 500;
+const PAN = 0.25;
 const COLORS = ["life", "turn", "model", "tool", "wait", "bad", "line", "muted", "text", "accent", "surface", "warn"];
 const SIGNS = { restart: "↻", dead: "✕", abort: "■", kill: "■", ask: "?", stuck: "!", crash: "▲" };
 const WORDS = { restart: "restarted", dead: "dead letter", abort: "abort requested", kill: "kill requested", ask: "asked", stuck: "unresponsive", crash: "failed" };
 
 export function makeTimeline({ model, seen, go }) {
+  const totals = makeTotals({ model, seen, go });
   const canvas = h("canvas", { "aria-hidden": "true" });
   const names = h("ul.rows", { role: "list", "aria-label": "Actors of the timeline" });
   const hover = h("div.hover", { role: "tooltip", hidden: true });
   const fold = h("input", { type: "checkbox", checked: true, onchange: () => draw() });
   const quiet = h("input", { type: "checkbox", onchange: () => draw() });
-  const asTable = h("button.outlined.small", { type: "button", "aria-pressed": "false", onclick: () => toggleTable() }, "As a table");
+  const asTable = h("button.outlined.small", { "aria-pressed": "false", onclick: () => toggleTable() }, "As a table");
+  const withTotals = h("button.outlined.small", { "aria-pressed": "true", onclick: () => toggleTotals() }, "Totals");
   const table = h("div.facts", { hidden: true, tabindex: "0" });
   const zoomText = h("span.muted");
   const legend = h("div.legend", { "aria-hidden": "true" }, ...[["turn", "turn"], ["model", "model request"], ["tool", "tool call"], ["wait", "waits for somebody"], ["bad", "failed"]].map(([name, text]) => h("span", {}, h("i", { class: `of-${name}` }), text)));
   const now = h("div.now", { "aria-hidden": "true" });
   const area = h("div.area", {}, canvas, now, hover);
   const scroller = h("div.timeline", {}, names, area);
-  const probes = h("div.probes", { hidden: true, "aria-hidden": "true" }, ...COLORS.map((name) => h("i", { class: `of-${name}` })));
-  const node = h("section.view-timeline", { "aria-label": "Timeline" }, h("div.tools", {}, h("button.outlined.small", { type: "button", title: "Zoom in (+)", onclick: () => zoom(1.5) }, "+"), h("button.outlined.small", { type: "button", title: "Zoom out (−)", onclick: () => zoom(1 / 1.5) }, "−"), h("button.outlined.small", { type: "button", title: "Whole run (0)", onclick: () => zoom(0) }, "Fit"), zoomText, h("label.check", {}, fold, "fold idle time"), h("label.check", {}, quiet, "supervisors too"), asTable, legend), scroller, table, probes);
+  const probes = h("div.probes", { hidden: true, "aria-hidden": "true" }, ...COLORS.map(() => h("i")));
+  COLORS.forEach((name, number) => probes.children[number].style.setProperty("color", `var(--${name})`));
+  const node = h("section.view-timeline", { "aria-label": "Timeline" }, h("div.tools", {}, h("button.outlined.small", { title: "Zoom in (+)", onclick: () => zoom(1.5) }, "+"), h("button.outlined.small", { title: "Zoom out (−)", onclick: () => zoom(1 / 1.5) }, "−"), h("button.outlined.small", { onclick: () => zoom(0) }, "Fit"), zoomText, h("label.check", {}, fold, "fold idle time"), h("label.check", {}, quiet, "supervisors too"), asTable, withTotals, legend), scroller, table, totals.node, probes);
   let window_ = { from: 0, to: 1 };
   let cache = { count: -1 };
   let shown = [];
   let dragged = null;
+  let placed = { at: -1, count: -1, isSeen: true };
   let drawn = "";
   let listed = "";
   let color = {};
@@ -76,6 +82,9 @@ export function makeTimeline({ model, seen, go }) {
   /** Draw what is in sight; where only the moment has moved, only its line and the states. */
   function draw() {
     prepare();
+    follow();
+    totals.draw();
+    Object.assign(scroller.dataset, { from: window_.from.toFixed(4), span: (window_.to - window_.from).toFixed(4), folds: cache.scale.gaps.length });
     if (!table.hidden) return drawTable();
     if (width) lookAtColors();
     lines.draw(cache.rows);
@@ -118,7 +127,7 @@ export function makeTimeline({ model, seen, go }) {
   }).observe(scroller);
 
   function makeName({ actor }) {
-    return h("li", {}, h("button", { type: "button", onclick: () => go({ actor: actor === seen.actor ? 0 : actor }) }, h("span.sign"), h("span.name")));
+    return h("li", {}, h("button", { onclick: () => go({ actor: actor === seen.actor ? 0 : actor }) }, h("span.sign"), h("span.name")));
   }
 
   function updateName(line, { actor, depth }) {
@@ -236,6 +245,27 @@ export function makeTimeline({ model, seen, go }) {
   function move(from, span) {
     const begin = Math.min(1 - span, Math.max(0, from));
     window_ = { from: begin, to: begin + span };
+    placed.isSeen = !model.count || isIn(cache.scale.place(model.t(Math.max(0, seen.at - 1))));
+  }
+
+  /** Move what a zoomed timeline shows by a part of its width. */
+  function pan(step) {
+    const span = window_.to - window_.from;
+    move(window_.from + step * span * PAN, span);
+    draw();
+  }
+
+  /** Bring the moment in sight when it has moved; one that only follows the run stays out of sight where one has looked elsewhere. */
+  function follow() {
+    if (placed.at === seen.at && placed.count === model.count) return;
+    const place = model.count ? cache.scale.place(model.t(Math.max(0, seen.at - 1))) : 0;
+    const span = window_.to - window_.from;
+    if (!isIn(place) && (placed.isSeen || !seen.isLive)) move(place - span / 2, span);
+    placed = { at: seen.at, count: model.count, isSeen: isIn(place) };
+  }
+
+  function isIn(place) {
+    return place >= window_.from && place <= window_.to;
   }
 
   canvas.addEventListener("wheel", (event) => {
@@ -288,6 +318,12 @@ export function makeTimeline({ model, seen, go }) {
     hover.style.top = `${event.offsetY + scroller.scrollTop + 14}px`;
   }
 
+  function toggleTotals() {
+    totals.node.hidden = !totals.node.hidden;
+    withTotals.setAttribute("aria-pressed", String(!totals.node.hidden));
+    totals.draw();
+  }
+
   // --- the same as a table ---
 
   function toggleTable() {
@@ -325,12 +361,12 @@ export function makeTimeline({ model, seen, go }) {
         { "data-actor": model.lists.actors[fact.actor], "data-from": model.seq(fact.at), "data-to": fact.last < 0 ? "" : model.seq(fact.last) },
         h("th", { scope: "row" }, visible(model.name(fact.actor))),
         h("td", {}, visible(`${fact.what} ${fact.name}`.trim())),
-        h("td.right", {}, h("button.link", { type: "button", onclick: () => go({ at: fact.at + 1 }) }, seconds(fact.begin - model.t(0)))),
+        h("td.right", {}, h("button.link", { onclick: () => go({ at: fact.at + 1, actor: fact.actor }) }, seconds(fact.begin - model.t(0)))),
         h("td.right", {}, fact.outcome ? seconds(fact.end - fact.begin) : ""),
         h("td", {}, visible(fact.outcome)),
       );
-    table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ...["Actor", "What", "From", "Took", "Outcome"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, ...found.slice(0, MOST_LISTED).map(row))), found.length > MOST_LISTED ? h("p.empty", {}, `${(found.length - MOST_LISTED).toLocaleString("en")} more; zoom in to see them.`) : "");
+    swap(table, h("table", {}, h("thead", {}, h("tr", {}, ...["Actor", "What", "From", "Took", "Outcome"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, ...found.slice(0, MOST_LISTED).map(row))), found.length > MOST_LISTED ? h("p.empty", {}, `${(found.length - MOST_LISTED).toLocaleString("en")} more; zoom in to see them.`) : "");
   }
 
-  return { node, draw, zoom: (factor) => zoom(factor) };
+  return { node, draw, zoom: (factor) => zoom(factor), pan };
 }

@@ -1,33 +1,35 @@
 // Tokens and cost up to the moment: by agent, own and with what it spawned, by model and definition, and over time.
 
-import { h, setText } from "../base/dom.js";
+import { h, setText, svg } from "../base/dom.js";
 import { visible } from "../base/texts.js";
 import { makeRows } from "./rows.js";
-import { dollars, seconds, tokens } from "./words.js";
+import { makeHead } from "./sorting.js";
+import { costOf, dollars, seconds, tokens } from "./words.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const KINDS = ["input", "output", "cache_write", "cache_read"];
 const COUNTED = [...KINDS, "requests", "failed_requests"];
-const AGENTS = ["Agent", "Definition", "Model", "Input", "Output", "Cache read", "Cache write", "With spawned", "Requests", "Cost"];
-const MODELS = ["Model", "Definition", "Agents", "Input", "Output", "Cache read", "Requests", "Cost"];
+const AGENTS = [["actor", "Agent"], ["definition", "Definition"], ["input", "Input"], ["output", "Output"], ["cache_read", "From cache"], ["cache_write", "To cache"], ["all", "With spawned"], ["requests", "Requests"], ["usd", "Cost"]];
+const MODELS = ["Model", "Definition", "Agents", "Input", "Output", "From cache", "Requests", "Cost"];
 const ROW = 33;
 const POINTS = 800;
 
 export function makeTokens({ model, seen, go }) {
   const tiles = h("div.tiles");
-  const svg = draw_("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", class: "over-time", role: "img" });
-  const area = svg.appendChild(draw_("path", { class: "sum" }));
-  const now = svg.appendChild(draw_("path", { class: "now" }));
+  const picture = svg("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", class: "over-time", role: "img" });
+  const area = picture.appendChild(svg("path", { class: "sum" }));
+  const now = picture.appendChild(svg("path", { class: "now" }));
   const under = h("figcaption.muted");
   const byModel = h("tbody");
   const byAgent = h("tbody");
-  const shares = h("div", {}, h("figure", {}, svg, under), h("h2", {}, "By model and definition"), table(MODELS, byModel), h("h2", {}, "By agent"), table(AGENTS, byAgent));
-  const blank = h("p.blank", {}, "No model was asked up to this moment.");
+  const head = makeHead(AGENTS, () => rows.draw(sorted()), 2);
+  const shares = h("div", {}, h("figure", {}, picture, under), h("h2", {}, "By model and definition"), table(h("thead", {}, h("tr", {}, ...MODELS.map((title, number) => h("th", { scope: "col", class: number > 1 ? "right" : "" }, title)))), byModel), h("h2", {}, "By agent"), table(head.node, byAgent));
+  const blank = h("p.blank", {}, "No model was asked yet.");
   const node = h("section.view-tokens", { "aria-label": "Tokens and cost" }, blank, tiles, shares);
-  const rows = makeRows(node, byAgent, ROW, ({ actor }) => actor, ({ actor }) => h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => go({ actor }) })), ...AGENTS.slice(1).map((_, number) => h(number > 1 ? "td.right" : "td"))), update);
+  const rows = makeRows(node, byAgent, ROW, ({ actor }) => actor, ({ actor }) => h("tr", { "data-actor": model.lists.actors[actor] }, h("th", { scope: "row" }, h("button.link", { onclick: () => go({ actor }) })), ...AGENTS.slice(1).map((_, number) => h(number > 0 ? "td.right" : "td"))), update);
   let shown = "";
   let pictured = -1;
   let sums = new Map();
+  let found = [];
 
   function own(at) {
     const { usage } = model.tables;
@@ -36,14 +38,9 @@ export function makeTokens({ model, seen, go }) {
       const row = model.row("usage", actor, at);
       if (row < 0) continue;
       const used = Object.fromEntries(COUNTED.map((name) => [name, usage[name][row]]));
-      found.push({ actor, usage: used, usd: cost(actor, used) });
+      found.push({ actor, usage: used, usd: costOf(model, actor, used) });
     }
     return found;
-  }
-
-  function cost(actor, usage) {
-    const prices = model.run.prices?.[model.card(actor).model];
-    return prices ? KINDS.reduce((sum, kind, number) => sum + (usage[kind] * prices[number]) / 1e6, 0) : null;
   }
 
   const all = (usage) => usage.input + usage.output + usage.cache_write + usage.cache_read;
@@ -52,7 +49,7 @@ export function makeTokens({ model, seen, go }) {
     const mark = `${seen.at}/${model.tables.usage?.rows}/${seen.actor}`;
     if (mark === shown) return;
     shown = mark;
-    const found = own(seen.at);
+    found = own(seen.at);
     blank.hidden = found.length > 0;
     tiles.hidden = shares.hidden = !found.length;
     sums = new Map(found.map(({ actor, usage }) => [actor, all(usage)]));
@@ -65,11 +62,16 @@ export function makeTokens({ model, seen, go }) {
       ["Read from cache", tokens(total.cache_read)],
       ["Written to cache", tokens(total.cache_write)],
       ["Requests", total.requests.toLocaleString("en"), total.failed_requests ? `${total.failed_requests} failed` : ""],
-      ["Cost", priced(found), "estimate, by list prices"],
+      ["Cost", priced(found), found.some(({ usd }) => usd !== null) ? "estimate, by list prices" : "of these models"],
     ]);
     showPicture();
     byModel.replaceChildren(...groups(found));
-    rows.draw(found);
+    rows.draw(sorted());
+  }
+
+  /** Return the agents in the order that the head of the table says. */
+  function sorted() {
+    return head.sorted(found.map((row) => ({ ...row.usage, ...row, definition: model.card(row.actor).definition ?? "", all: sums.get(row.actor) })));
   }
 
   function parentOf(actor) {
@@ -99,7 +101,7 @@ export function makeTokens({ model, seen, go }) {
     line.classList.toggle("is-chosen", actor === seen.actor);
     line.dataset.used = COUNTED.map((name) => usage[name]).join(" ");
     const counts = [usage.input, usage.output, usage.cache_read, usage.cache_write, sums.get(actor)].map(tokens);
-    const said = [visible(card.definition ?? ""), visible(card.model ?? ""), ...counts, `${usage.requests}${usage.failed_requests ? ` (${usage.failed_requests} failed)` : ""}`, usd === null ? "–" : dollars(usd)];
+    const said = [visible(card.definition ?? ""), ...counts, `${usage.requests}${usage.failed_requests ? ` ▲${usage.failed_requests}` : ""}`, usd === null ? "–" : dollars(usd)];
     setText(line.firstElementChild.firstElementChild, visible(model.name(actor)));
     said.forEach((text, number) => setText(line.children[number + 1], text));
   }
@@ -119,8 +121,8 @@ export function makeTokens({ model, seen, go }) {
     });
   }
 
-  function table(titles, body) {
-    return h("div.wide", { tabindex: "0" }, h("table.list.of-rows", {}, h("thead", {}, h("tr", {}, ...titles.map((title, number) => h("th", { scope: "col", class: number > 2 || title === "Agents" ? "right" : "" }, title)))), body));
+  function table(head, body) {
+    return h("div.wide", { tabindex: "0" }, h("table.list.of-rows", {}, head, body));
   }
 
   /** Show the sum of all tokens over time, with the moment. */
@@ -143,15 +145,9 @@ export function makeTokens({ model, seen, go }) {
     }
     const path = points.map(([t, value], number) => `${number ? "H" : "M0 100 H"}${((t / lasted) * 1000).toFixed(1)} V${(100 - (value / (sum || 1)) * 96).toFixed(1)}`).join(" ");
     area.setAttribute("d", `${path} H1000 V100 Z`);
-    svg.setAttribute("aria-label", `Tokens over time: ${tokens(sum)} after ${seconds(lasted)}`);
+    picture.setAttribute("aria-label", `Tokens over time: ${tokens(sum)} after ${seconds(lasted)}`);
     setText(under, `${tokens(sum)} tokens in ${seconds(lasted)}`);
   }
 
   return { node, draw };
-}
-
-function draw_(tag, attributes) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
 }

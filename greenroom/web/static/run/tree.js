@@ -31,9 +31,13 @@ export function makeTree({ model, seen, go }) {
   }
 
   function make({ actor }) {
-    const line = h("li", { role: "treeitem", tabindex: "-1", onclick: () => go({ actor: actor === seen.actor ? 0 : actor }), onkeydown: (event) => keyOn(event, actor) });
-    line.append(h("button.fold", { type: "button", tabindex: "-1", "aria-label": "Fold", onclick: (event) => { event.stopPropagation(); fold(actor); } }, icon("chevron")), h("span.sign"), h("span.name"), h("span.doing"), h("span.mail"), h("span.tokens"));
+    const line = h("li", { role: "treeitem", tabindex: "-1", onclick: () => choose(actor), onkeydown: (event) => keyOn(event, actor) });
+    line.append(h("button.fold", { tabindex: "-1", "aria-label": "Fold", onclick: (event) => { event.stopPropagation(); fold(actor); } }, icon("chevron")), h("span.sign"), h("span.name"), h("span.doing"), h("span.mail"), h("span.tokens"));
     return line;
+  }
+
+  function choose(actor) {
+    go({ actor: actor === seen.actor ? 0 : actor });
   }
 
   function fold(actor) {
@@ -41,12 +45,15 @@ export function makeTree({ model, seen, go }) {
     draw();
   }
 
+  /** Keys of a tree beside those of a list: left and right fold, or go to the supervisor and the first child. */
   function keyOn(event, actor) {
     const place = shown.findIndex((row) => row.actor === actor);
-    if (event.key === "Enter") go({ actor });
-    else if (event.key === "ArrowDown" && place + 1 < shown.length) rows.show(place + 1).focus();
-    else if (event.key === "ArrowUp" && place > 0) rows.show(place - 1).focus();
-    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") closed.has(actor) === (event.key === "ArrowRight") && fold(actor);
+    const { depth, children } = shown[place];
+    const isOpen = children > 0 && !closed.has(actor);
+    const focus = (to) => shown[to] && rows.show(to).focus();
+    if (event.key === "Enter" || event.key === " ") choose(actor);
+    else if (event.key === "ArrowRight") isOpen ? focus(place + 1) : children && fold(actor);
+    else if (event.key === "ArrowLeft") isOpen ? fold(actor) : focus(shown.findLastIndex((row, at) => at < place && row.depth < depth));
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -61,7 +68,6 @@ export function makeTree({ model, seen, go }) {
     line.setAttribute("aria-setsize", shown.length);
     line.setAttribute("aria-selected", String(actor === seen.actor));
     line.toggleAttribute("data-gone", state.is_gone);
-    line.tabIndex = actor === seen.actor || (!seen.actor && depth === 0) ? 0 : -1;
     if (children) line.setAttribute("aria-expanded", String(!closed.has(actor)));
     foldButton.style.visibility = children ? "" : "hidden";
     foldButton.classList.toggle("is-closed", closed.has(actor));
@@ -86,7 +92,7 @@ export function makeTree({ model, seen, go }) {
     const inner = open[open.length - 1];
     if (!inner || inner.what === "actor") return stateWords(state);
     const text = inner.what === "model" ? "thinking" : inner.what === "turn" ? `turn ${state.turn}` : inner.name || inner.what;
-    return `${text} for ${seconds(model.t(seen.at - 1) - model.t(inner.begin))}`;
+    return `${text} · ${seconds(model.t(seen.at - 1) - model.t(inner.begin))}`;
   }
 
   function draw() {

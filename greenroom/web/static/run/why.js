@@ -1,9 +1,9 @@
 // Why: from the event at the moment back to its root, and what it led to.
 
-import { h } from "../base/dom.js";
+import { h, swap } from "../base/dom.js";
 import { visible } from "../base/texts.js";
 import { paced } from "./pace.js";
-import { eventWords, seconds } from "./words.js";
+import { cellsOf } from "./words.js";
 
 const MOST = 200;
 
@@ -34,7 +34,8 @@ export function makeWhy({ model, seen, source, go }) {
     await Promise.all([...chain.slice(-60), ...led.slice(0, 60)].map(async (at) => events.set(at, await source.event(at).catch(() => null))));
     if (shown !== mark) return;
     const above = causeOf(events.get(position));
-    node.replaceChildren(
+    swap(
+      node,
       h("h2", {}, chain.length > 1 ? `${chain.length - 1} steps from its root` : "Nothing on record led to this event"),
       h("ol.chain", {}, ...chain.map((at) => step(at, events.get(at), at === position))),
       above ? h("p.cause", {}, "Cause on record: ", h("strong", {}, visible(above))) : "",
@@ -51,9 +52,7 @@ export function makeWhy({ model, seen, source, go }) {
   }
 
   function step(at, event, isChosen) {
-    const actor = model.tables.events.actor[at];
-    const failed = model.tables.events.failed[at];
-    return h("li", {}, h("button.step", { type: "button", class: failed ? "is-failed" : "", "aria-current": isChosen ? "true" : null, onclick: () => go({ at: at + 1 }) }, h("span.seq", {}, String(model.seq(at))), h("span.kind", {}, `${failed ? "▲ " : ""}${visible(model.kind(at))}`), h("span.who", {}, visible(model.name(actor))), h("span.what", {}, event ? eventWords(model, event, 200) : ""), h("small", {}, seconds(model.since(at)))));
+    return h("li", {}, h("button.step", { class: model.tables.events.failed[at] ? "is-failed" : "", "aria-current": isChosen ? "true" : null, onclick: () => go({ at: at + 1 }) }, ...cellsOf(model, at, event)));
   }
 
   return { node, draw };

@@ -1,7 +1,7 @@
 // Events, states and numbers in words.
 
 import { h } from "../base/dom.js";
-import { oneLine } from "../base/texts.js";
+import { oneLine, visible } from "../base/texts.js";
 
 const ID = /a[0-9a-f]{16}/g;
 const BASE = new Set(["seq", "t", "ev", "actor", "inc", "parent"]);
@@ -29,6 +29,14 @@ export function dollars(usd) {
   return usd === 0 ? "$0" : usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
+const PRICED = ["input", "output", "cache_write", "cache_read"];
+
+/** Return the dollars of an agent's tokens by list prices; null if its model has none. */
+export function costOf(model, actor, usage) {
+  const prices = model.run.prices?.[model.card(actor).model];
+  return prices ? PRICED.reduce((sum, kind, number) => sum + (usage[kind] * prices[number]) / 1e6, 0) : null;
+}
+
 /** Return a text in which the ids of actors are names. */
 export function named(model, text) {
   return String(text).replace(ID, (id) => (model.numberOf.has(id) ? model.name(model.numberOf.get(id)) : id));
@@ -54,6 +62,12 @@ export function eventWords(model, event, limit = 160) {
     .map(([name, value]) => (words[name] ? short(value) : `${name} ${short(value)}`))
     .join(" · ");
   return oneLine(named(model, text), limit);
+}
+
+/** Return the cells of an event in a list: number, kind, actor, words, time. `event` is null if its line is not at hand. */
+export function cellsOf(model, at, event) {
+  const { actor, failed } = model.tables.events;
+  return [h("span.seq", {}, String(model.seq(at))), h("span.kind", {}, `${failed[at] ? "▲ " : ""}${visible(model.kind(at))}`), h("span.who", {}, visible(model.name(actor[at]))), h("span.what", {}, event ? eventWords(model, event, 200) : ""), h("small", {}, seconds(model.since(at)))];
 }
 
 /** Return a sign for the state of an actor: told by its shape and its title as well as by its color. */
