@@ -25,7 +25,7 @@ CONTENT_TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 INDEX: Final = "index.html"
-_COMMENTS: Final = re.compile(rb"^[ \t]*(?://[^\n]*|/\*.*?\*/)$", re.MULTILINE | re.DOTALL)
+_COMMENTS: Final = re.compile(rb"^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/)$", re.MULTILINE | re.DOTALL)
 
 
 def page_files(page: str) -> dict[str, tuple[str, bytes]]:

@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.serving import Tcp, open_server
 from greenroom.serving._endpoints import SECURITY_HEADERS
-from greenroom.web._page_files import CONTENT_TYPES, page_endpoints, page_files
+from greenroom.web._page_files import CONTENT_TYPES, page_endpoints, page_files, uncommented
 from tests.web.plain_requests import get
 
 PAGES: Final = {page: page_files(page) for page in ("gateway", "run")}
@@ -104,3 +104,16 @@ def test_every_import_of_a_script_names_a_file_that_is_served() -> None:
             target = name.replace("./", f"{folder}/", 1) if name.startswith("./") else name.replace("..", "", 1)
             assert target in FILES, (path, name)
         assert "../gateway" not in text, "what pages share knows no page" if path.startswith("/base") else path
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (b"a;\n  // why\nb;\n", b"a;\n\nb;\n"),
+        (b"/* why\n * and how */\nb {}\n", b"\n\nb {}\n"),
+        (b"/* a */ b {}\nc {} /* d */\n", b"/* a */ b {}\nc {} /* d */\n"),
+        (b'const a = "http://b"; // c\n', b'const a = "http://b"; // c\n'),
+    ],
+)
+def test_comments_with_lines_of_their_own_are_not_sent_and_lines_keep_their_numbers(text: bytes, left: bytes) -> None:
+    assert uncommented(text) == left
