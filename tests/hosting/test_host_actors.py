@@ -68,7 +68,7 @@ async def test_a_stop_ends_an_agent_and_its_end_says_who(tmp_path: Path) -> None
 
 @pytest.mark.promise("R5-owner")
 async def test_an_agent_of_another_run_does_not_exist(tmp_path: Path) -> None:
-    """Whoever knows the token of the host may name the id of that run, and does not know its key."""
+    """A peer with the token of the host may name the id of that run, and does not know its key."""
     other = "f" * 32
     async with opened_host(plan_of(tmp_path, ["mine", "theirs"], wait_s=100)) as desk:
         await desk.ask(order())

@@ -1,4 +1,4 @@
-"""What the tests of accessibility share: axe-core, a run in which agents talk, and a browser page that is used by keys alone."""
+"""Parts that the tests of accessibility share: axe-core, a run in which agents talk, and a browser page that is used by keys alone."""
 
 from __future__ import annotations
 

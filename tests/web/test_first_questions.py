@@ -1,4 +1,4 @@
-"""What a colleague asks of the file of a run first: who was slow, why was one restarted, what did an item take?"""
+"""First questions of a colleague to the file of a run: who was slow, why was one restarted, what did an item take?"""
 
 from __future__ import annotations
 
