@@ -12,8 +12,8 @@ from greenroom.branches._agent_edges import AgentEdges, find_compaction, find_ed
 from greenroom.branches._branch_changes import BranchChanges, check_agents, read_changes, with_earlier
 from greenroom.branches._branch_folder import BranchPlan, write_branch
 from greenroom.branches._consistent_cut import Cut, Stand, plan_cut
-from greenroom.core import UsageError, session_id, whole_path
-from greenroom.core.ports import Ports
+from greenroom.core import UsageError, whole_path
+from greenroom.core.ports import Ports, session_id
 from greenroom.session import EVENTS, BranchFiles, BranchStart, SessionBegan, read_branch
 from greenroom.trace import JOURNAL, JournalText, LockState, read_journal, read_lock
 

@@ -13,7 +13,8 @@ from cyclopts import Parameter
 
 from greenroom.cli._page_flags import checked_port
 from greenroom.cli._run_arguments import InputFormat, read_object
-from greenroom.core import UsageError, is_uuid
+from greenroom.core import UsageError
+from greenroom.core.ports import is_uuid
 from greenroom.headless import OutputFormat, check_approver
 from greenroom.permissions import parse_mode
 from greenroom.session import SettingSource

@@ -44,14 +44,14 @@ if TYPE_CHECKING:
         field_values,
         words_of,
     )
-    from greenroom.core._frozen import frozen
+    from greenroom.core._frozen import altered, frozen, record_maker
     from greenroom.core._http_bodies import limit_body
     from greenroom.core._images import IMAGE_TYPES, BadImage, Image, read_image
     from greenroom.core._local_paths import make_private_folder, open_private, whole_path
     from greenroom.core._process import arm_points, calm_collector, point
     from greenroom.core._recorder import Recorder, RecorderStatistics
     from greenroom.core._trio import is_cancelled, open_bare_nursery, require_trio, split_cancelled
-    from greenroom.core.ports._ids import actor_id, is_session_id, is_uuid, session_id, task_id
+    from greenroom.core.ports._ids import actor_id, is_session_id, task_id
 else:
     __getattr__, __dir__ = lazy_names(
         globals(),
@@ -97,14 +97,14 @@ else:
                 "field_values",
                 "words_of",
             ),
-            "greenroom.core._frozen": ("frozen",),
+            "greenroom.core._frozen": ("altered", "frozen", "record_maker"),
             "greenroom.core._http_bodies": ("limit_body",),
             "greenroom.core._images": ("IMAGE_TYPES", "BadImage", "Image", "read_image"),
             "greenroom.core._local_paths": ("make_private_folder", "open_private", "whole_path"),
             "greenroom.core._process": ("arm_points", "calm_collector", "point"),
             "greenroom.core._recorder": ("Recorder", "RecorderStatistics"),
             "greenroom.core._trio": ("is_cancelled", "open_bare_nursery", "require_trio", "split_cancelled"),
-            "greenroom.core.ports._ids": ("actor_id", "is_session_id", "is_uuid", "session_id", "task_id"),
+            "greenroom.core.ports._ids": ("actor_id", "is_session_id", "task_id"),
         },
     )
 
@@ -148,6 +148,7 @@ __all__ = [
     "UsageError",
     "WorkEnded",
     "actor_id",
+    "altered",
     "arm_points",
     "calm_collector",
     "event_of",
@@ -156,15 +157,14 @@ __all__ = [
     "frozen",
     "is_cancelled",
     "is_session_id",
-    "is_uuid",
     "limit_body",
     "make_private_folder",
     "open_bare_nursery",
     "open_private",
     "point",
     "read_image",
+    "record_maker",
     "require_trio",
-    "session_id",
     "split_cancelled",
     "task_id",
     "whole_path",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import attrs
+from greenroom.core import frozen
 
 
-@attrs.frozen
+@frozen
 class Usage:
     """Tokens; the four kinds are disjoint, as the provider bills them."""
 

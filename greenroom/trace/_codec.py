@@ -18,7 +18,7 @@ from typing import Any, Final, Union, final, get_args, get_origin, get_type_hint
 import attrs
 import cattrs
 
-from greenroom.core import CLASS, Event, InternalError, Record, field_names
+from greenroom.core import CLASS, Event, InternalError, Record, field_names, record_maker
 from greenroom.core.texts import as_json, json_default, safe_repr
 from greenroom.trace._entries import Entry, UnknownEvent
 
@@ -27,7 +27,8 @@ UPCASTERS: Final[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
 """For each version, the function that converts its lines to the next version."""
 UNREADABLE: Final = "journal.unreadable"
 
-_PLACES: Final = frozenset({"seq", "t", "ev"})
+_make_entry: Final = record_maker(Entry)
+_PLACES: Final = ("seq", "t", "ev")
 _BASE: Final = ("actor", "inc", "parent")
 _OWN: Final = 6
 """Position in a record of the first field that is not one of all events."""
@@ -69,23 +70,27 @@ class _PlainLines:
         self, event_class: type[Event], blanks: Mapping[str, Any], types: Mapping[str, AbstractSet[type]]
     ) -> None:
         self.event_class: Final = event_class
-        self._blanks = {name: blanks.get(name, NEVER) for name in types}
-        self._types = tuple(types.values())
+        self._make: Callable[..., Event] = event_class
+        self._blanks = dict.fromkeys(_PLACES) | {name: blanks.get(name, NEVER) for name in types}
+        self._types = (frozenset({int}), frozenset({int, float}), frozenset({str}), *types.values())
         self._known: set[tuple[type, ...]] = set()
-        """Types of all fields that were found to fit, together."""
+        """Types of all values that were found to fit, together."""
 
-    def values_of(self, line: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the values of an event's fields; None if a value is missing, has to be converted, or belongs to no field."""
-        values = {**self._blanks, **line}
-        del values["seq"], values["t"], values["ev"]
-        types = tuple(map(type, values.values()))
-        return values if types in self._known or self._fits(types) else None
+    def entry_in(self, line: Mapping[str, Any]) -> Entry | None:
+        """Return the entry of a line; None if a value is missing, has to be converted, or belongs to no field."""
+        values = tuple({**self._blanks, **line}.values())
+        types = tuple(map(type, values))
+        if types in self._known or self._fits(types):
+            seq, t, kind, *fields = values
+            return _make_entry(seq, float(t), kind, self._make(*fields))
+        return None
 
     def _fits(self, types: tuple[type, ...]) -> bool:
         does_fit = len(types) == len(self._types) and all(
             each in allowed for each, allowed in zip(types, self._types, strict=True)
         )
         if does_fit:
+            self._make = record_maker(self.event_class)  # not before: most classes have no line in a journal
             self._known.add(types)
         return does_fit
 
@@ -152,7 +157,8 @@ class Codec:
                     f"{event_class.__name__} and {self._classes[event_class.kind].__name__} "
                     f"both have the kind {event_class.kind!r}"
                 )
-            self._shape_of(event_class)
+            key: Any = event_class  # mypy would complain about the hash of attrs objects, which is removed
+            _, self._blanks[event_class.kind], self._plain_of[event_class.kind] = _read_shape(key)
 
     @property
     def kinds(self) -> AbstractSet[str]:
@@ -209,10 +215,7 @@ class Codec:
 
     def _shape_of(self, event_class: type[Event]) -> _Shape:
         key: Any = event_class  # mypy would complain about the hash of attrs objects, which is removed
-        shape, blanks, plain = _read_shape(key)
-        self._shapes[event_class] = shape
-        self._blanks[event_class.kind] = blanks
-        self._plain_of[event_class.kind] = plain
+        shape = self._shapes[event_class] = _read_shape(key)[0]
         return shape
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -237,12 +240,12 @@ class Codec:
             ValueError: A value does not fit its field; the text says which.
         """
         kind = line["ev"]
-        plain = self._plain_of.get(kind) if kind in self._classes else None
+        plain = self._plain_of.get(kind)
         if plain is None:
             return Entry(line["seq"], float(line["t"]), kind, _unknown(kind, line))
-        values = plain.values_of(line)
-        if values is not None:
-            return Entry(line["seq"], float(line["t"]), kind, plain.event_class(**values))
+        entry = plain.entry_in(line)
+        if entry is not None:
+            return entry
         try:
             event = _converter().structure({**self._blanks[kind], **line}, plain.event_class)
         except Exception as error:  # noqa: BLE001 - whatever a converter raises, the line is at fault
@@ -259,7 +262,7 @@ def _read_shape(event_class: type[Event]) -> tuple[_Shape, dict[str, Any], _Plai
         InternalError: A field uses a reserved name.
     """
     names = field_names(event_class)
-    if names[: len(_BASE)] != _BASE or _PLACES & set(names) or not event_class.kind:
+    if names[: len(_BASE)] != _BASE or set(_PLACES) & set(names) or not event_class.kind:
         raise InternalError(f"{event_class.__name__} cannot be journalled: kind {event_class.kind!r}, fields {names}")
     hints = get_type_hints(event_class)
     fields = attrs.fields_dict(event_class)

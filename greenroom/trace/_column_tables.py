@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, final, overload
@@ -18,7 +19,7 @@ _ALIGNED_BYTES: Final = 8
 
 @final
 class ColumnTable:
-    """Columns of the same length; rows get there in bunches, which takes a fraction of the time.
+    """Columns of the same length; rows get there in bunches, which takes a fraction of the time. Any thread may read while one appends.
 
     Attributes:
         rows: The last rows, which are not in the columns yet; others append to it.
@@ -28,10 +29,13 @@ class ColumnTable:
         self._columns: dict[str, array[Any]] = {name: array(_CODES[width]) for name, width in columns}
         self._limits = [_LIMITS.get(width) for _, width in columns]
         self._first = next(iter(self._columns.values()))
+        self._filling = threading.Lock()
+        """Held while rows move; never for longer than a bunch takes."""
         self.rows: list[tuple[float, ...]] = []
 
     def __len__(self) -> int:
-        return len(self._first) + len(self.rows)
+        with self._filling:
+            return len(self._first) + len(self.rows)
 
     @property
     def columns(self) -> Mapping[str, array[Any]]:
@@ -41,11 +45,17 @@ class ColumnTable:
 
     def fill(self) -> None:
         """Move the last rows into the columns."""
-        if not self.rows:
+        if self.rows:
+            with self._filling:
+                self._move_rows()
+
+    def _move_rows(self) -> None:
+        rows = self.rows[:]  # another thread may append meanwhile
+        if not rows:
             return
         count = len(self._first)
-        parts = list(map(list, zip(*self.rows, strict=True)))
-        self.rows.clear()
+        parts = list(map(list, zip(*rows, strict=True)))
+        del self.rows[: len(rows)]
         for column, limit, part in zip(self._columns.values(), self._limits, parts, strict=True):
             try:
                 column.fromlist(part)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
@@ -102,6 +102,8 @@ class _Kind(NamedTuple):
     """One of `STEPS` if such events create, begin or end a `what`; else empty."""
     namings: tuple[str, ...]
     """Those of its fields that name a slice."""
+    begins: bool
+    """True if a process begins with it."""
 
 
 @final
@@ -125,7 +127,15 @@ class Columns:
         self._kind_of: dict[str, _Kind] = {}
         self._count = 0
         self._tables = {name: ColumnTable(columns) for name, columns in TABLES.items()}
+        # Bound once: the lists of rows stay the same.
         self._add_event = self._tables["events"].rows.append
+        self._add_state = self._tables["states"].rows.append
+        self._add_mail = self._tables["mail"].rows.append
+        self._add_usage = self._tables["usage"].rows.append
+        self._add_slice = self._tables["slices"].rows.append
+        self._add_end = self._tables["ends"].rows.append
+        self._slices = 0
+        """Number of slices that have begun."""
         self._kinds, self._actors, self._labels = Numbering(), Numbering(), Numbering()
         self._spans = OpenSpans(self._classes)
         self._open: dict[int, int] = {}
@@ -166,12 +176,12 @@ class Columns:
             subjects: The changes.
         """
         kind, position, event = entry.kind, self._count, entry.event
-        if kind in BEGINS:
+        found = self._kind_of.get(kind) or self._read_kind(kind)
+        if found.begins:
             if self._has_session:
                 self._end_process(position - 1)
                 self._begins.append(position)
             self._has_session = True
-        found = self._kind_of.get(kind) or self._read_kind(kind)
         actor = self._actors[event.actor]
         if not found.failing:
             is_failed = False
@@ -181,10 +191,11 @@ class Columns:
             is_failed = getattr(event, found.failing) == "failed"
         self._add_event((entry.t, entry.seq, event.parent, actor, found.number, is_failed))
         for change in subjects:
-            take = _TAKE_OF.get(change.section)
+            section, subject, before, after = change
+            take = _TAKE_OF.get(section)
             if take is not None:
-                take(self, position, change)
-            elif change.section not in SHOWN_WHOLE:
+                take(self, position, subject, before, after)
+            elif section not in SHOWN_WHOLE:
                 self.patches.append(position, patch_of(change))
         if found.step:
             self._take_slice(position, entry, found, actor)
@@ -278,17 +289,16 @@ class Columns:
         failing = "state" if event_class is None else _failing_field(event_class)
         fields = () if event_class is None else field_names(event_class)
         namings = tuple(name for name in _NAMES_OF if name in fields)
-        found = _Kind(self._kinds[kind], failing, what, step if step in STEPS else "", namings)
+        found = _Kind(self._kinds[kind], failing, what, step if step in STEPS else "", namings, kind in BEGINS)
         self._kind_of[kind] = found
         return found
 
-    def _take_mailbox(self, position: int, change: SubjectChange) -> None:
-        box: MailboxView = change.after
-        lanes = (len(box.now), len(box.next), len(box.later), len(box.leased), len(box.postponed))
-        self._tables["mail"].rows.append((position, self._actors[change.subject], *lanes))
+    def _take_mailbox(self, position: int, subject: str, _: MailboxView | None, after: MailboxView) -> None:
+        now, next_, later = len(after.now), len(after.next), len(after.later)
+        row = (position, self._actors[subject], now, next_, later, len(after.leased), len(after.postponed))
+        self._add_mail(row)
 
-    def _take_actor(self, position: int, change: SubjectChange) -> None:
-        before, after = change.before, change.after
+    def _take_actor(self, position: int, _: str, before: ActorView | None, after: ActorView) -> None:
         number = self._actors[after.id]
         card = _card_of(after)
         if before is None or _card_of(before) != card:
@@ -298,48 +308,47 @@ class Columns:
         if flags is None:
             flags = self._flags[marks] = _flags_of(after)
         above, state = self._actors[after.supervisor], _NUMBER_OF_STATE[after.state]
-        row = (position, number, above, after.incarnation, after.turn, flags, state)
-        self._tables["states"].rows.append(row)
+        self._add_state((position, number, above, after.incarnation, after.turn, flags, state))
 
-    def _take_agent(self, position: int, change: SubjectChange) -> None:
-        before, after = change.before, change.after
-        number = self._actors[change.subject]
+    def _take_agent(self, position: int, subject: str, before: Any, after: Any) -> None:
+        number = self._actors[subject]
         card, counts = _agent_card_of(after), _counts_of(after)
         if before is None or _agent_card_of(before) != card:
             self.cards.append((number, dict(zip(_AGENT_CARD, card, strict=True))))
         if before is None or _counts_of(before) != counts:
-            self._tables["usage"].rows.append((position, number, *_usage_of(after.usage), *counts))
+            self._add_usage((position, number, *_usage_of(after.usage), *counts))
 
     def _take_slice(self, position: int, entry: Entry, kind: _Kind, actor: int) -> None:
         """Begin or end a slice, as `Slices` has them."""
-        if isinstance(entry.event, UnknownEvent):
+        event = entry.event
+        if event.__class__ is UnknownEvent:
             return
         begin, _ = self._spans.walk(entry)
         if kind.step == "begin" and kind.what != "actor":
-            self._open[entry.seq] = self._begin_slice(position, entry.event, kind, actor)
+            self._open[entry.seq] = self._begin_slice(position, event, kind, actor)
         elif entry.kind == "actor.new":
-            self._lives[machine_of(entry)] = self._begin_slice(position, entry.event, kind, actor)
+            self._lives[machine_of(entry)] = self._begin_slice(position, event, kind, actor)
         elif entry.kind == "actor.end":
             row = self._lives.pop(machine_of(entry), None)
             if row is not None:
                 self._end_slice(position, row, str(entry.get("state", "ended")))
         elif begin is not None and (row := self._open.pop(begin.seq, None)) is not None:
-            self._end_slice(position, row, str(getattr(entry.event, "state", "ended")))
+            self._end_slice(position, row, str(getattr(event, "state", "ended")))
 
     def _begin_slice(self, position: int, event: Event, kind: _Kind, actor: int) -> int:
-        table = self._tables["slices"]
         name = ""
         for field in kind.namings:
             value = getattr(event, field)
             if value:
                 name = str(value)
                 break
-        row = len(table)
-        table.rows.append((position, actor, self._kinds[kind.what], self._labels[name]))
+        row = self._slices
+        self._slices = row + 1
+        self._add_slice((position, actor, self._kinds[kind.what], self._labels[name]))
         return row
 
     def _end_slice(self, position: int, row: int, outcome: str) -> None:
-        self._tables["ends"].rows.append((position, row, self._kinds[outcome]))
+        self._add_end((position, row, self._kinds[outcome]))
 
     def _end_process(self, position: int) -> None:
         """End everything that a process had open with its last event."""
@@ -348,7 +357,11 @@ class Columns:
         self._lives, self._open, self._spans = {}, {}, OpenSpans(self._classes)
 
 
-_TAKE_OF: Final = {"actors": Columns._take_actor, "mailboxes": Columns._take_mailbox, "agents": Columns._take_agent}
+_TAKE_OF: Final[Mapping[str, Callable[..., None]]] = {
+    "actors": Columns._take_actor,
+    "mailboxes": Columns._take_mailbox,
+    "agents": Columns._take_agent,
+}
 """Functions for the sections that are tables."""
 _card_of: Final = attrgetter(*_CARD)
 _agent_card_of: Final = attrgetter(*_AGENT_CARD)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, final
 
 import attrs
 
-from greenroom.core import Event, Record, event_of
+from greenroom.core import Event, Record, event_of, frozen
 
 
 @final
@@ -25,7 +25,7 @@ class UnknownEvent(Event):
 
 
 @final
-@attrs.frozen
+@frozen
 class Entry:
     """An event with its position in the total order."""
 

@@ -191,18 +191,27 @@ class RunIndex:
     def raw_events(self, begin: int, end: int) -> Iterator[dict[str, Any]]:
         """Yield the events from one position up to, and without, another as their lines have them, in today's format.
 
+        It may run in a thread while the index grows, and so may `entries`.
+
         Raises:
             JournalError: The file cannot be read.
         """
         begin, end = max(0, begin), min(end, len(self))
         if begin >= end or self.header is None:
             return
-        until = self._places[end] if end < len(self) else self._file.place
+        until = (
+            self._places[end] if end < len(self) else self._file.place
+        )  # there may be a further block, not indexed yet
+        left = end - begin
         for line in self._file.read_range(self._places[begin], until).split(b"\n")[:-1]:
             try:
-                yield _event_in(line, self.header.v)
+                event = _event_in(line, self.header.v)
             except ValueError:
                 continue
+            yield event
+            left -= 1
+            if not left:
+                return
 
     def positions_of(self, kinds: Collection[str], count: int) -> list[int]:
         """Return the positions of the events of some kinds among the first `count`. It may run in a thread while the index grows."""
@@ -261,7 +270,11 @@ class RunIndex:
         self._latest = begin, raws
         if not raws:
             return
-        seqs, kinds = list(map(_seq_of, raws)), list(map(_kind_of, raws))
+        seqs, kinds, actors = (
+            list(map(_seq_of, raws)),
+            list(map(_kind_of, raws)),
+            [raw.get("actor", "") for raw in raws],
+        )
         next_seq = self.seq(begin - 1) + 1 if begin else None
         if next_seq is None or seqs != list(range(next_seq, next_seq + len(seqs))):
             for position, seq in enumerate(seqs, begin):
@@ -274,7 +287,7 @@ class RunIndex:
         latest = list(accumulate(map(_time_of, raws), max, initial=self._times[-1] if begin else -LONGEST_S))
         # From lists, which takes a fraction of the time that other iterables take.
         self._kinds.fromlist(list(map(number_of, kinds)))
-        self._actors.fromlist([number_of(raw.get("actor", "")) for raw in raws])
+        self._actors.fromlist(list(map(number_of, actors)))
         self._times.fromlist(latest[1:])
         self._places.fromlist(places)
 

@@ -12,8 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from greenroom.core import JournalError, UsageError, is_session_id, is_uuid, whole_path
-from greenroom.core.ports import SystemDisk
+from greenroom.core import JournalError, UsageError, is_session_id, whole_path
+from greenroom.core.ports import SystemDisk, is_uuid
 from greenroom.trace._journal_reader import JOURNAL, read_header
 
 TRANSCRIPTS: Final = "transcripts"

@@ -59,7 +59,7 @@ class OpenSpans:
         held = self._held.get(owner)
         if held is None:
             held = self._held[owner] = {}
-        if isinstance(event, UnknownEvent):
+        if event.__class__ is UnknownEvent:
             fields = entry[names[0]] if len(names) == 1 else tuple(entry[name] for name in names)
         else:
             fields = read(event)
@@ -67,7 +67,8 @@ class OpenSpans:
             begin = _pop(held, (what, fields))
             return begin, begin is None and self._pop_created(held, what, fields) is None  # it may end while pending
         if step == "begin":
-            self._pop_created(held, what, fields)
+            if what in self._created:
+                self._pop_created(held, what, fields)
             _put(held, (what, fields), entry)
         elif step == "new":
             self._created.add(what)

@@ -34,6 +34,9 @@ from greenroom.trace._entries import Entry
 Fold: TypeAlias = tuple[str, type[Event], str | tuple[str, ...], Callable[..., Any]]
 """`(section, event class, key field or fields, function(before, event) -> after)`."""
 
+_Step: TypeAlias = tuple[str, dict[Any, Any], dict[Any, None], Callable[[Any], Any], Callable[..., Any]]
+"""A fold of an event class in a state: section, its subjects, those of them that live, key, and function."""
+
 _SENSELESS: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 """Errors that a fold, which is pure, raises for an invalid value."""
 _SUBJECT_BYTES: Final = 64
@@ -77,7 +80,7 @@ class World:
         faults: The events that could not be folded.
     """
 
-    __slots__ = ("_alive", "_folds", "_has_session", "_sections", "faults", "seq", "t")
+    __slots__ = ("_alive", "_folds", "_has_session", "_sections", "_steps", "faults", "seq", "t")
 
     def __init__(self, folds: Iterable[Fold]) -> None:
         self._folds: dict[type[Event], list[tuple[str, Callable[[Any], Any], Callable[..., Any]]]] = {}
@@ -87,7 +90,8 @@ class World:
             self._folds.setdefault(event_class, []).append((section, reader, function))
             self._sections.setdefault(section, {})
         # by section: what the process has changed and may not outlive it
-        self._alive: dict[str, dict[Any, None]] = {}
+        self._alive: dict[str, dict[Any, None]] = {name: {} for name in self._sections}
+        self._steps: dict[type[Event], list[_Step]] = {}
         self._has_session = False
         self.seq = 0
         self.t = 0.0
@@ -142,8 +146,11 @@ class World:
             self._has_session = True
         self.seq, self.t = entry.seq, entry.t
         event = entry.event
-        for section, key, function in self._folds.get(type(event), ()):
-            subjects = self._sections[section]
+        kind: Any = event.__class__
+        steps = self._steps.get(kind)
+        if steps is None:
+            steps = self._steps[kind] = self._read_steps(kind)
+        for section, subjects, alive, key, function in steps:
             subject = key(event)
             before = subjects.get(subject)
             try:
@@ -159,10 +166,7 @@ class World:
                 subjects.pop(subject, None)
             else:
                 subjects[subject] = after
-                if hasattr(after, "lost"):
-                    alive = self._alive.get(section)
-                    if alive is None:
-                        alive = self._alive[section] = {}
+                if subject not in alive and hasattr(after, "lost"):
                     alive[subject] = None
             if changed is not None and before is not after:
                 changed.append(SubjectChange(section, subject, before, after))
@@ -191,7 +195,13 @@ class World:
                     del subjects[subject]
                 else:
                     subjects[subject] = after
-        self._alive.clear()
+            alive.clear()
+
+    def _read_steps(self, kind: type[Event]) -> list[_Step]:
+        return [
+            (section, self._sections[section], self._alive[section], key, function)
+            for section, key, function in self._folds.get(kind, ())
+        ]
 
 
 def fold(entries: Iterable[Entry], folds: Iterable[Fold], *, at: int | None = None) -> World:

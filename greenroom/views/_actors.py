@@ -28,10 +28,9 @@ from greenroom.actors import (
     TurnEnded,
     step,
 )
-from greenroom.core import Cause, IllegalTransition, frozen
+from greenroom.core import Cause, IllegalTransition, altered, frozen
 from greenroom.supervisor import ChildRestarted, SupervisorEscalated, SupervisorFinished
 from greenroom.views import _mailboxes
-from greenroom.views._mailboxes import altered
 
 _ActorEvent: TypeAlias = (
     ActorBegan

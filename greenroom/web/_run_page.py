@@ -86,11 +86,11 @@ class RunPage:
         """Return what a server has to serve. It blocks: the files are read once."""
         answers: dict[str, Callable[[Mapping[str, str]], object]] = {
             "events": lambda said: self._shown(said).events(_number(said, "from"), _number(said, "to")),
-            "mailbox": lambda said: self._shown(said).mailbox(said.get("actor", ""), _number(said, "at")),
         }
         slow = {
             "runs": self._list_runs,
             "findings": self._findings,
+            "mailbox": self._mailbox,
             "search": self._search,
             "moment": self._moment,
             "talk": self._talk,
@@ -212,6 +212,17 @@ class RunPage:
         except (_Bad, JournalError) as error:
             return _refused(error)
         return Response(body=as_json(state), content_type=_JSON)
+
+    async def _mailbox(self, request: Request) -> Response:
+        """Answer with the messages in a mailbox at a moment, which are read in a thread."""
+        try:
+            said = _said(request)
+            shown, at = self._shown(said), _number(said, "at")
+            with self._held(said["run"]):
+                box = await self._blocking.run(shown.mailbox, said.get("actor", ""), at)
+        except (_Bad, JournalError) as error:
+            return _refused(error)
+        return Response(body=as_json(box), content_type=_JSON)
 
     async def _talk(self, request: Request) -> Response:
         """Answer with lines of a conversation, which is read in a thread."""

@@ -198,7 +198,10 @@ class ShownRun:
         return {"seq": state.world.seq, "t": state.world.t, "sections": state.facts(actor), "faults": faults}
 
     def mailbox(self, actor: str, count: int) -> dict[str, Any]:
-        """Return the messages in a mailbox after a number of events, each with its put."""
+        """Return the messages in a mailbox after a number of events, each with its put.
+
+        It reads the file and blocks; it may run in a thread while the run is read on.
+        """
         assert self._world.columns is not None
         count = min(count, self._moments.folded)
         positions = self._reading.mailings.get(actor, array("I"))

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
-from greenroom.core import frozen
+from greenroom.core import altered, frozen, record_maker
 
 
 @attrs.frozen(kw_only=True)
@@ -116,3 +116,72 @@ def test_frozen_record_that_holds_itself_can_be_shown() -> None:
     holder = Holder([])
     holder.held.append(holder)
     assert repr(holder) == "Holder(held=[...])"
+
+
+@attrs.frozen(kw_only=True, weakref_slot=False)
+class Private:
+    """A record of attrs with a name that its constructor does not have."""
+
+    name: str
+    _inner: int = 0
+
+
+@frozen
+class Checked:
+    """A record whose constructor does more than to set fields."""
+
+    size: int = attrs.field(converter=int)
+
+
+@frozen
+class Told:
+    """A record that is told when it is made."""
+
+    size: int
+
+    def __attrs_post_init__(self) -> None:
+        if self.size < 0:
+            raise ValueError("too small")
+
+
+MADE: list[tuple[Any, tuple[Any, ...]]] = [
+    (Plain, ("a", (1,), "x", 2)),  # its objects can have weak references
+    (Late, ("a", (1,), "x", 2)),
+    (Longer, ("a", (1,), "x", 2, 3)),
+    (Bare, ()),
+    (Own, (4,)),
+    (Holder, ([1],)),
+    (Private, ("a", 7)),
+    (Checked, ("5",)),
+    (Told, (5,)),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), MADE, ids=[kind.__name__ for kind, _ in MADE])
+def test_made_record_is_that_of_the_constructor(kind: Any, values: tuple[Any, ...]) -> None:
+    names = [field.alias for field in attrs.fields(kind)]
+    made, given = record_maker(kind)(*values), kind(**dict(zip(names, values, strict=True)))
+
+    assert (made.__class__, repr(made), made == given) == (kind, repr(given), True)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        made.anything = 1
+
+
+def test_maker_calls_the_constructor_where_that_does_more() -> None:
+    assert record_maker(Checked)("5") == Checked(5)
+    with pytest.raises(ValueError, match="too small"):
+        record_maker(Told)(-1)
+
+
+def test_maker_wants_all_values() -> None:
+    for kind in (Late, Plain):
+        with pytest.raises((TypeError, ValueError)):
+            record_maker(kind)("a")
+
+
+def test_altered_record_keeps_the_given_one_and_refuses_other_names() -> None:
+    private = Private(name="a")
+    assert altered(private, name="b", _inner=3) == Private(name="b", inner=3)
+    assert private == Private(name="a")
+    with pytest.raises(KeyError):
+        altered(private, absent=1)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core import actor_id, is_session_id, is_uuid, session_id, task_id
-from greenroom.core.ports import SeededIds, SystemIds
+from greenroom.core import actor_id, is_session_id, task_id
+from greenroom.core.ports import SeededIds, SystemIds, is_uuid, session_id
 
 WALL = datetime(2026, 11, 20, 22, 51, 3, tzinfo=UTC)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -11,10 +12,11 @@ from trio.testing import MockClock
 from greenroom.core import Recorder
 from greenroom.models import PlaybookModel
 from greenroom.session import EVENTS, FOLDS, Session, open_session
+from greenroom.session.parts import _session_watch
 from greenroom.session.parts._session_watch import SessionWatch, WatchedChange
 from greenroom.testing import virtual_ports
 from greenroom.tools.builtin import STANDARD_TOOLS
-from greenroom.trace import JOURNAL, World, fold, read_journal
+from greenroom.trace import JOURNAL, RunIndex, World, fold, read_journal
 from tests.agents.pages import agent, in_order
 
 Seen = list[tuple[WatchedChange, World]]
@@ -78,12 +80,21 @@ async def test_a_slow_reader_is_late_and_never_wrong(
 ) -> None:
     """Lost events come from the recorder, or from the journal's file if that holds no more of them."""
     monkeypatch.setattr(Recorder, "latest", lambda recorder: list(recorder._ring)[-held:])
+    opened: list[RunIndex] = []
+
+    def open_index(*of: Any) -> RunIndex:
+        opened.append(RunIndex(*of))
+        return opened[-1]
+
+    monkeypatch.setattr(_session_watch, "RunIndex", open_index)
 
     seen, journal = await watched(tmp_path, capacity=3, every_s=0.5, prompts=2)
 
     check(seen, journal)
     assert sum(change.is_late for change, _ in seen) >= 2
     assert all(change.event is None for change, _ in seen if change.is_late)
+    assert len(opened) == (held == 5), "the file is indexed once"
+    assert not any(index.bytes_used and index._file.size for index in opened), "the file is closed"
 
 
 async def test_a_cancelled_reader_loses_nothing(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -7,7 +7,8 @@ from itertools import count
 import pytest
 import trio
 
-from greenroom.core import Event, Record, actor_id, session_id
+from greenroom.core import Event, Record, actor_id
+from greenroom.core.ports import session_id
 from greenroom.testing import (
     VIRTUAL_START,
     CancelAt,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from greenroom.actors import ActorBegan, ActorCreated
 from greenroom.session import EVENTS, FOLDS, SessionBegan
 from greenroom.trace import Entry, Header, World, fold
+from greenroom.trace._column_tables import ColumnTable
 from greenroom.trace._columns import FLAGS, REQUESTS, SHOWN_WHOLE, STATES, Columns
 from greenroom.trace._world_changes import Patch, Sections, apply_patch, changes
 from greenroom.trace.exports._entry_source import EntryWindow, source_of_entries
@@ -166,3 +168,20 @@ def test_a_number_that_does_not_fit_is_the_nearest_that_does() -> None:
     page.add(*columns_of([Entry(2**63, 1.5, event.kind, event)]).pack({}))
 
     assert (page.rows["events"][0]["seq"], page.rows["events"][0]["parent"]) == (2**32 - 1, 0)
+
+
+def test_rows_that_come_while_rows_move_into_the_columns_are_kept() -> None:
+    """Another thread appends while one reads."""
+    table = ColumnTable((("number", "u4"), ("place", "u1")))
+
+    class Row(tuple[float, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[float]:
+            table.rows.append((2, 20))
+            return super().__iter__()
+
+    table.rows.append(Row((1, 10)))
+
+    assert (list(table.columns["number"]), len(table)) == ([1], 2)
+    assert (list(table.columns["number"]), list(table.columns["place"])) == ([1, 2], [10, 20])

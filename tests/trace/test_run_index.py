@@ -190,3 +190,17 @@ def test_a_range_that_ends_before_it_begins_is_empty_also_in_the_last_block(tmp_
         pass
 
     assert [len(index.entries(begin, end)) for begin, end in ((5, 2), (4, 3), (4, 8), (2, 6))] == [0, 0, 4, 4]
+
+
+def test_events_that_are_read_but_not_indexed_yet_are_not_among_the_last_ones(tmp_path: Path) -> None:
+    """Another thread reads a block, and has not indexed it."""
+    path = tmp_path / JOURNAL
+    line = b'{"seq":%d,"t":0.0,"ev":"odd"}\n'
+    path.write_bytes(HEADER + line % 1 + line % 2)
+    index = RunIndex(path, EVENTS)
+    index.grow()
+    append(path, line % 3)
+    index._file.read()
+
+    assert [raw["seq"] for raw in index.raw_events(1, 2)] == [2]
+    index.close()

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from greenroom.actors import ActorBegan, ActorCreated, NameRegistered, State
-from greenroom.core import Event, Level, Record, Recorder
+from greenroom.core import Event, Level, Record, Recorder, altered
 from greenroom.mailbox import MessagePut
 from greenroom.session import SessionBegan
 from greenroom.supervisor import Runtime, TreeNode, open_runtime
 from greenroom.trace import Entry, Fold, World, fold
 from greenroom.trace._entries import entry_of
 from greenroom.views import ActorView, MailboxView
-from greenroom.views._mailboxes import altered
 from tests.trace.scenarios import FOLDS, SCENARIOS, Scenario, fixed_schedule, make_ports, run_entries, together, work
 
 LEVEL_WITH_TURNS = {Level.TURNS.name.lower(), Level.FULL.name.lower()}

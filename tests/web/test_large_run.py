@@ -22,6 +22,30 @@ more = pytest.mark.skipif(
 EVENTS_OF_A_CROWD: Final = 6_000
 ROWS: Final = "document.querySelectorAll('.tree li, .stage li, .stage tr').length"
 
+HOLD_REQUESTS: Final = """
+const held = [];
+const ask = window.fetch;
+window.requests = { held, open: 0, answer: () => {
+  window.requests.hold = (go) => go();
+  held.splice(0).forEach((go) => go());
+}, hold: (go) => held.push(go) };
+window.fetch = (...said) => {
+  window.requests.open += 1;
+  return new Promise((go) => window.requests.hold(go)).then(() => ask(...said)).finally(() => { window.requests.open -= 1; });
+};
+0
+"""
+MOVE_SLIDER: Final = """
+(async () => {
+  const slider = document.querySelector('.slider');
+  for (let step = 1; step < 40; step += 1) {
+    slider.value = String(Math.floor(slider.max * step / 40));
+    slider.dispatchEvent(new Event('input'));
+    await new Promise(requestAnimationFrame);
+  }
+})()
+"""
+
 
 @more
 @pytest.mark.parametrize("seed", range(10))
@@ -61,6 +85,13 @@ async def test_of_a_thousand_actors_those_in_sight_are_in_the_document_and_the_l
             "Object.fromEntries([...document.querySelectorAll('.tree li')].map((line) => [line.dataset.actor, line.dataset.turn]))"
         )
         assert {actor: state["tree"][actor].split("/")[2] for actor in shown} == shown
+        await page.evaluate(HOLD_REQUESTS)
+        for view in ("search", "messages", "why"):
+            await page.evaluate(f"document.getElementById('tab-{view}').click()")
+            await page.evaluate(MOVE_SLIDER)
+            assert 0 < await page.evaluate("window.requests.held.length") <= 6, view
+        await page.evaluate("window.requests.answer()")
+        await page.wait("window.requests.open === 0")
         await page.type("input[placeholder='Search events']", "NEEDLE hay")
         await page.wait("document.querySelector('.view-search [role=status]').textContent === '1 hit'")
         assert page.complaints() == []

@@ -14,11 +14,12 @@ from greenroom.agents.events._agent_events import (
     ToolBegan,
     ToolEnded,
 )
+from greenroom.core import altered, frozen
 from greenroom.models import Usage
 
 
 @final
-@attrs.frozen(kw_only=True)
+@frozen(kw_only=True)
 class AgentView:
     """One agent, as its events tell of it."""
 
@@ -36,7 +37,7 @@ class AgentView:
 
     def lost(self) -> AgentView:
         """Return what is left when the process is gone: everything but what it was doing."""
-        return attrs.evolve(self, doing="")
+        return altered(self, doing="")
 
 
 _NEW: Final = AgentView()
@@ -45,7 +46,7 @@ THINKING: Final = "thinking"
 
 def defined(before: AgentView | None, event: AgentDefined) -> AgentView:
     """Say what kind of agent it is."""
-    return attrs.evolve(before or _NEW, definition=event.definition, model=event.model)
+    return altered(before or _NEW, definition=event.definition, model=event.model)
 
 
 def model_began(before: AgentView | None, event: ModelBegan) -> AgentView:
@@ -91,21 +92,8 @@ def retry_text(error: str, delay_s: float) -> str:
 def _with(
     view: AgentView, event: ModelBegan | ModelEnded | ModelRetried | ToolBegan | ToolEnded, doing: str, **counts: Any
 ) -> AgentView:
-    """Return a view with what the agent does, and other counts; what runs beside its turns is not what it does.
-
-    It takes half the time of `attrs.evolve`: a long run has very many of these.
-    """
-    count = counts.get
-    return AgentView(
-        definition=view.definition,
-        model=view.model,
-        requests=count("requests", view.requests),
-        failed_requests=count("failed_requests", view.failed_requests),
-        tool_calls=count("tool_calls", view.tool_calls),
-        failed_calls=count("failed_calls", view.failed_calls),
-        usage=count("usage", view.usage),
-        doing=doing if event.turn else view.doing,
-    )
+    """Return a view with what the agent does, and other counts; what runs beside its turns is not what it does."""
+    return altered(view, doing=doing if event.turn else view.doing, **counts)
 
 
 FOLDS: Final = (

@@ -1,6 +1,6 @@
 """Ports to the machine: clock, ids, random numbers, disk and threads."""
 
-from greenroom.core.ports._ids import Ids, SeededIds, SystemIds
+from greenroom.core.ports._ids import Ids, SeededIds, SystemIds, is_uuid, session_id
 from greenroom.core.ports._ports import (
     Blocking,
     Chance,
@@ -26,4 +26,6 @@ __all__ = [
     "SystemDisk",
     "SystemIds",
     "ThreadBlocking",
+    "is_uuid",
+    "session_id",
 ]

@@ -24,7 +24,8 @@ from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
-from greenroom.core import UsageError, is_uuid
+from greenroom.core import UsageError
+from greenroom.core.ports import is_uuid
 from greenroom.gateway.config._agent_ids import normal_agent_id
 from greenroom.gateway.config._agents import MAIN_AGENT
 

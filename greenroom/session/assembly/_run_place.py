@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, final
 
 import attrs
 
-from greenroom.core import UsageError, is_uuid
-from greenroom.core import session_id as new_session_id
-from greenroom.core.ports import Ports
+from greenroom.core import UsageError
+from greenroom.core.ports import Ports, is_uuid
+from greenroom.core.ports import session_id as new_session_id
 from greenroom.permissions import Policy
 from greenroom.session.assembly._session_spec import SessionSpec
 from greenroom.session.record._resume import Beginning, Fork, find_session, is_archived, read_beginning

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, final
 
 from greenroom.core import Recorder
@@ -74,8 +74,11 @@ class Streams:
         """
         from greenroom.session.parts._session_watch import SessionWatch
 
-        with self.open(from_start=False, capacity=capacity) as stream:
-            yield SessionWatch(stream, journal, blocking)
+        with (
+            self.open(from_start=False, capacity=capacity) as stream,
+            closing(SessionWatch(stream, journal, blocking)) as watch,
+        ):
+            yield watch
 
     def close(self) -> None:
         """End every stream after the events that it holds."""

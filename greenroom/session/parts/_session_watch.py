@@ -6,7 +6,7 @@ slow is never wrong: it gets the state as it is now in place of the events that 
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Final, Self, final
 
 import attrs
@@ -16,7 +16,7 @@ from greenroom.core.ports import Blocking
 from greenroom.session._catalog import EVENTS, FOLDS
 from greenroom.session.parts._event_stream import EventStream
 from greenroom.trace import JOURNAL as JOURNAL_NAME
-from greenroom.trace import Entry, Journal, RunIndex, World, entries_of
+from greenroom.trace import Entry, FileState, Journal, RunIndex, World, entries_of
 
 _READ: Final = 2_000
 """Events that are read at a time."""
@@ -58,6 +58,8 @@ class SessionWatch:
         self._blocking = blocking
         self._is_behind = True
         self._has_begun = False
+        self._index: RunIndex | None = None
+        """The index of the journal's file as far as it was needed; None while it is read."""
         self.state = World(FOLDS)
 
     def __repr__(self) -> str:
@@ -65,6 +67,12 @@ class SessionWatch:
 
     def __aiter__(self) -> Self:
         return self
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is needed."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
 
     async def __anext__(self) -> WatchedChange:
         """Return the next change; cancelled, it has taken none.
@@ -109,12 +117,27 @@ class SessionWatch:
         return self._journal.recorder.seq == world.seq or (held is not None and held <= world.seq + 1)
 
     def _read_file(self, world: World) -> None:
-        index = RunIndex(self._journal.folder / JOURNAL_NAME, EVENTS)
-        try:
-            while index.grow():
-                pass
+        with ExitStack() as stack:
+            index = self._grown_index(stack)
             for begin in range(index.count_until(seq=world.seq), len(index), _READ):
                 for entry in index.entries(begin, begin + _READ):
                     world.apply(entry)
-        finally:
-            index.close()
+            self.close()  # that of another task, if it was read meanwhile
+            self._index = index
+            stack.pop_all()
+
+    def _grown_index(self, stack: ExitStack) -> RunIndex:
+        """Return the index of all that is in the file, which the stack closes: the one that is there, unless the file was replaced."""
+        index, self._index = self._index, None
+        if index is not None:
+            stack.callback(index.close)
+            while index.grow():
+                pass
+            if index.state is FileState.SAME:
+                return index
+            stack.close()
+        index = RunIndex(self._journal.folder / JOURNAL_NAME, EVENTS)
+        stack.callback(index.close)
+        while index.grow():
+            pass
+        return index

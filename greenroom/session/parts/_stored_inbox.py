@@ -18,8 +18,8 @@ from typing import Final, final
 import attrs
 import trio
 
-from greenroom.core import GreenroomError, JournalError, Recorder, is_uuid
-from greenroom.core.ports import Ports
+from greenroom.core import GreenroomError, JournalError, Recorder
+from greenroom.core.ports import Ports, is_uuid
 from greenroom.effects import plain_clock
 from greenroom.inbox import (
     InboxAccepted,

@@ -63,9 +63,9 @@ def export_perfetto(source: EntrySource, sink: Sink, redaction: Redaction) -> in
 
 
 def _varint(value: int) -> bytes:
+    if 0 <= value < _SHORT_COUNT:
+        return _SHORT[value]
     value &= _UINT64
-    if value < 0x80:
-        return bytes((value,))
     content = bytearray()
     while value >= 0x80:
         content.append(value & 0x7F | 0x80)
@@ -74,20 +74,27 @@ def _varint(value: int) -> bytes:
     return bytes(content)
 
 
+_SHORT_COUNT: Final = 1 << 11
+_SHORT: Final = tuple(
+    bytes((value,)) if value < 0x80 else bytes((value & 0x7F | 0x80, value >> 7)) for value in range(_SHORT_COUNT)
+)
+"""The small numbers, which are nearly all: tags of fields, lengths, names."""
+
+
 def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
+    return _SHORT[field << 3] + _varint(value)
 
 
 def _nested(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(content)) + content
+    return _SHORT[field << 3 | 2] + _varint(len(content)) + content
 
 
 def _fixed(field: int, value: int) -> bytes:
-    return _varint(field << 3 | 1) + (value & _UINT64).to_bytes(8, "little")
+    return _SHORT[field << 3 | 1] + (value & _UINT64).to_bytes(8, "little")
 
 
 def _double(field: int, value: float) -> bytes:
-    return _varint(field << 3 | 1) + array("d", [value]).tobytes()
+    return _SHORT[field << 3 | 1] + array("d", [value]).tobytes()
 
 
 def _text(field: int, text: str) -> bytes:

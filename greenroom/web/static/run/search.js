@@ -2,6 +2,7 @@
 
 import { h, keyed, setText } from "../base/dom.js";
 import { visible } from "../base/texts.js";
+import { paced } from "./pace.js";
 import { keepTabStop } from "./rows.js";
 import { cellsOf, eventWords } from "./words.js";
 
@@ -97,7 +98,9 @@ export function makeSearch({ model, seen, source, go }) {
 
   let drawn = 0;
 
-  async function drawRows() {
+  const drawRows = paced(() => drawNow(), 0);
+
+  async function drawNow() {
     const turn = (drawn += 1);
     const top = list.scrollTop * factor();
     const room = Math.ceil(list.clientHeight / ROW) + 2;

@@ -5,6 +5,8 @@ import { Socket } from "../base/socket.js";
 
 const TOKEN = "greenroom.page.token";
 const PROTOCOL = "greenroom.page.1";
+/** Requests that are under way at most: a browser opens no more connections, and refuses requests when very many wait. */
+const MOST_REQUESTS = 6;
 
 function stored() {
   try {
@@ -28,6 +30,8 @@ export class ServedSource {
     this.run = "";
     this.token = stored();
     this.cache = new Map();
+    this.underWay = 0;
+    this.waiting = [];
     this.socket = new Socket("/live", (send) => this.greet(send), (frame) => this.take(frame), (state) => this.moved(state), () => [PROTOCOL, this.token]);
   }
 
@@ -50,11 +54,19 @@ export class ServedSource {
 
   /** Ask for data; raises an error whose text says what is wrong. */
   async get(name, said = {}) {
-    const answer = await fetch(`/data/${name}?${new URLSearchParams({ run: this.run, ...said })}`, { headers: { Authorization: `Bearer ${this.token}` } });
-    if (answer.status === 401) throw new Error("The server was started again and has another token.");
-    const body = await answer.json();
-    if (!answer.ok) throw new Error(body.error ?? `The server answered ${answer.status}.`);
-    return body;
+    if (this.underWay >= MOST_REQUESTS) await new Promise((turn) => this.waiting.push(turn));
+    else this.underWay += 1;
+    try {
+      const answer = await fetch(`/data/${name}?${new URLSearchParams({ run: this.run, ...said })}`, { headers: { Authorization: `Bearer ${this.token}` } });
+      if (answer.status === 401) throw new Error("The server was started again and has another token.");
+      const body = await answer.json();
+      if (!answer.ok) throw new Error(body.error ?? `The server answered ${answer.status}.`);
+      return body;
+    } finally {
+      // What was asked for last is what is looked at.
+      if (this.waiting.length) this.waiting.pop()();
+      else this.underWay -= 1;
+    }
   }
 
   /** Return the event at a position, as its line has it. */
