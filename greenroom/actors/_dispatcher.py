@@ -7,7 +7,6 @@ the actor whose handler runs at the moment.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections import deque
 from collections.abc import Callable
@@ -35,35 +34,28 @@ from greenroom.waiting import ParkingSpot, Timer
 class Dispatcher:
     """Serves plain actors in the order in which they became ready."""
 
-    _ready: deque[PlainRunner] = attrs.Factory(deque)
-    _spot: ParkingSpot = attrs.Factory(ParkingSpot)
+    ready: deque[PlainRunner] = attrs.Factory(deque)
+    """The actors that wait for their turn."""
+    spot: ParkingSpot = attrs.Factory(ParkingSpot)
     clock_s: float = 0.0
     """The clock's reading at the end of the turn that was just committed; 0 if the next turn has to read the clock."""
 
     def __repr__(self) -> str:
-        return f"<Dispatcher: {len(self._ready)} actors ready>"
+        return f"<Dispatcher: {len(self.ready)} actors ready>"
 
     def __len__(self) -> int:
         """Return the number of actors that wait for their turn."""
-        return len(self._ready)
+        return len(self.ready)
 
     def start(self, cell: Cell[Any]) -> None:
         """Start an incarnation of a plain actor: in this step, or after its delay."""
         poke = cell.poke or PlainRunner(self, cell).poke
         poke()
 
-    def schedule(self, runner: PlainRunner) -> None:
-        """Queue an actor for one turn, unless it is queued."""
-        if not runner.is_scheduled:
-            runner.is_scheduled = True
-            self._ready.append(runner)
-            if self._spot.task is not None:
-                self._spot.unpark()
-
     @enable_ki_protection
     async def run(self) -> None:
         """Serve, until cancelled."""
-        ready = self._ready
+        ready = self.ready
         budget = BUDGET
         while True:
             while ready:
@@ -73,7 +65,7 @@ class Dispatcher:
                     budget = BUDGET
                     await checkpoint()
                     self.clock_s = 0.0
-            await self._spot.parked(current_task())
+            await self.spot.parked(current_task())
             budget = BUDGET
             self.clock_s = 0.0
 
@@ -93,7 +85,16 @@ class PlainRunner:
 
     def __attrs_post_init__(self) -> None:
         self._cell.poke = self.poke
-        self._cell.mailbox.notify(functools.partial(self._dispatcher.schedule, self))
+        self._cell.mailbox.notify(self.schedule)
+
+    def schedule(self) -> None:
+        """Queue the actor for one turn, unless it is queued; called after each put."""
+        if not self.is_scheduled:
+            self.is_scheduled = True
+            dispatcher = self._dispatcher
+            dispatcher.ready.append(self)
+            if dispatcher.spot.task is not None:
+                dispatcher.spot.unpark()
 
     def poke(self) -> None:
         """Start a pending incarnation, or end one whose end was requested; called when either is new."""
@@ -150,7 +151,7 @@ class PlainRunner:
         if life.stop_cause is not None or life.kill_cause is not None:
             self._end_if_idle(life)
         elif lanes.next or lanes.now or lanes.later or self._cell.drain_cause is not None:
-            self._dispatcher.schedule(self)
+            self.schedule()
 
     def _take_turn(self, envelope: Envelope[Any]) -> Outcome:
         cell, context, dispatcher = self._cell, self._context, self._dispatcher
@@ -190,4 +191,4 @@ class PlainRunner:
         if verdict.delay_s:
             self.poke()
         else:  # not from here: a factory that raises repeatedly would recurse
-            self._dispatcher.schedule(self)
+            self.schedule()
