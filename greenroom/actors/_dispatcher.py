@@ -34,33 +34,28 @@ from greenroom.waiting import ParkingSpot, Timer
 class Dispatcher:
     """Serves plain actors in the order in which they became ready."""
 
-    _ready: deque[PlainRunner] = attrs.Factory(deque)
-    _spot: ParkingSpot = attrs.Factory(ParkingSpot)
+    ready: deque[PlainRunner] = attrs.Factory(deque)
+    """The actors that wait for their turn."""
+    spot: ParkingSpot = attrs.Factory(ParkingSpot)
+    clock_s: float = 0.0
+    """The clock's reading at the end of the turn that was just committed; 0 if the next turn has to read the clock."""
 
     def __repr__(self) -> str:
-        return f"<Dispatcher: {len(self._ready)} actors ready>"
+        return f"<Dispatcher: {len(self.ready)} actors ready>"
 
     def __len__(self) -> int:
         """Return the number of actors that wait for their turn."""
-        return len(self._ready)
+        return len(self.ready)
 
     def start(self, cell: Cell[Any]) -> None:
         """Start an incarnation of a plain actor: in this step, or after its delay."""
         poke = cell.poke or PlainRunner(self, cell).poke
         poke()
 
-    def schedule(self, runner: PlainRunner) -> None:
-        """Queue an actor for one turn, unless it is queued."""
-        if not runner.is_scheduled:
-            runner.is_scheduled = True
-            self._ready.append(runner)
-            if self._spot.task is not None:
-                self._spot.unpark()
-
     @enable_ki_protection
     async def run(self) -> None:
         """Serve, until cancelled."""
-        ready = self._ready
+        ready = self.ready
         budget = BUDGET
         while True:
             while ready:
@@ -69,8 +64,10 @@ class Dispatcher:
                 if budget <= 0:
                     budget = BUDGET
                     await checkpoint()
-            await self._spot.parked(current_task())
+                    self.clock_s = 0.0
+            await self.spot.parked(current_task())
             budget = BUDGET
+            self.clock_s = 0.0
 
 
 @final
@@ -88,7 +85,16 @@ class PlainRunner:
 
     def __attrs_post_init__(self) -> None:
         self._cell.poke = self.poke
-        self._cell.mailbox.notify(self._nudged)
+        self._cell.mailbox.notify(self.schedule)
+
+    def schedule(self) -> None:
+        """Queue the actor for one turn, unless it is queued; called after each put."""
+        if not self.is_scheduled:
+            self.is_scheduled = True
+            dispatcher = self._dispatcher
+            dispatcher.ready.append(self)
+            if dispatcher.spot.task is not None:
+                dispatcher.spot.unpark()
 
     def poke(self) -> None:
         """Start a pending incarnation, or end one whose end was requested; called when either is new."""
@@ -99,10 +105,6 @@ class PlainRunner:
             self._back_off = self._cell.shared.timers.after(life.delay_s, self._begin)
         else:
             self._begin()
-
-    def _nudged(self) -> None:
-        if not self.is_scheduled and self._cell.life.state is RUNNING:
-            self._dispatcher.schedule(self)
 
     def _begin(self) -> None:
         """Start an incarnation; an error of its factory fails it."""
@@ -121,10 +123,11 @@ class PlainRunner:
         self._go_on(life)
 
     def serve(self) -> None:
-        """Handle one message, or restart the actor."""
+        """Handle one message, or restart the actor; no effect if it has ended."""
         cell, life = self._cell, self._cell.life
         self.is_scheduled = False
         if life.state is not RUNNING:
+            self._dispatcher.clock_s = 0.0
             if self._back_off is None:
                 self._begin()
             return
@@ -147,16 +150,15 @@ class PlainRunner:
         lanes = self._cell.mailbox.lanes
         if life.stop_cause is not None or life.kill_cause is not None:
             self._end_if_idle(life)
-        elif (
-            lanes.next or not lanes.is_empty or self._cell.drain_cause is not None
-        ):  # most have `next`, and spare a call
-            self._dispatcher.schedule(self)
+        elif lanes.next or lanes.now or lanes.later or self._cell.drain_cause is not None:
+            self.schedule()
 
     def _take_turn(self, envelope: Envelope[Any]) -> Outcome:
-        cell, context = self._cell, self._context
+        cell, context, dispatcher = self._cell, self._context, self._dispatcher
         behavior: Behavior[Any] = cell.life.behavior
         assert context is not None
-        began_t = cell.shared.now()
+        began_t = dispatcher.clock_s or cell.shared.now()
+        dispatcher.clock_s = 0.0
         try:
             # handle(), inlined: 3 % of a message
             is_signal = envelope.lane is NOW and isinstance(envelope.message, Signal)
@@ -169,7 +171,7 @@ class PlainRunner:
                 )
         except BaseException as error:  # noqa: BLE001, ASYNC103 - the boundary of a turn: the outcome table decides
             return finish(behavior, context, decide_outcome(error, requested=None, was_caught=False))  # noqa: ASYNC104 - nothing waits here, so no Cancelled can be in it
-        context.turn.commit(envelope, began_t)
+        dispatcher.clock_s = context.turn.commit(envelope, began_t)
         return COMPLETED
 
     def _end_if_idle(self, life: Incarnation) -> None:
@@ -179,7 +181,7 @@ class PlainRunner:
 
     def _follow(self, verdict: Verdict) -> None:
         """Carry out the verdict on an incarnation that has just ended."""
-        self._context = None
+        self._context, self._dispatcher.clock_s = None, 0.0  # watchers may have taken their time
         if self._back_off is not None:
             self._back_off.cancel()
             self._back_off = None
@@ -189,4 +191,4 @@ class PlainRunner:
         if verdict.delay_s:
             self.poke()
         else:  # not from here: a factory that raises repeatedly would recurse
-            self._dispatcher.schedule(self)
+            self.schedule()

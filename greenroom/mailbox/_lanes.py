@@ -30,9 +30,9 @@ _CREDITED: Final = frozenset({Lane.NEXT, Lane.LATER})
 class Lanes(Generic[M]):
     """Waiting, leased and postponed messages. Queues are created on first use: an empty deque takes 0.7 kB."""
 
-    _now: deque[Envelope[M]] | None = None
+    now: deque[Envelope[M]] | None = None
     next: deque[Envelope[M]] | None = None
-    _later: deque[Envelope[M]] | None = None
+    later: deque[Envelope[M]] | None = None
     _credit: int = LATER_CREDIT
     _tombstones: int = 0
     lease: Envelope[M] | None = None
@@ -47,24 +47,24 @@ class Lanes(Generic[M]):
 
     def __len__(self) -> int:
         """Return the number of waiting messages; postponed ones do not count."""
-        return len(self._now or ()) + len(self.next or ()) + len(self._later or ()) - self._tombstones
+        return len(self.now or ()) + len(self.next or ()) + len(self.later or ()) - self._tombstones
 
     @property
     def is_empty(self) -> bool:
         """True if no message waits."""
-        return not (self._now or self.next or self._later) or (self._tombstones > 0 and not len(self))
+        return not (self.now or self.next or self.later) or (self._tombstones > 0 and not len(self))
 
     def of(self, lane: Lane) -> deque[Envelope[M]]:
         """Return the queue of a lane, tombstones included."""
-        queue = self._now if lane is NOW else self.next if lane is NEXT else self._later
+        queue = self.now if lane is NOW else self.next if lane is NEXT else self.later
         if queue is None:
             queue = deque()
             if lane is NOW:
-                self._now = queue
+                self.now = queue
             elif lane is NEXT:
                 self.next = queue
             else:
-                self._later = queue
+                self.later = queue
         return queue
 
     def depth(self, lane: Lane) -> int:
@@ -74,7 +74,7 @@ class Lanes(Generic[M]):
     def waiting(self) -> list[Envelope[M]]:
         """Return the waiting messages, lane by lane."""
         return [
-            envelope for queue in (self._now, self.next, self._later) if queue for envelope in queue if envelope.number
+            envelope for queue in (self.now, self.next, self.later) if queue for envelope in queue if envelope.number
         ]
 
     def is_waiting(self, envelope: Envelope[M]) -> bool:
@@ -94,11 +94,11 @@ class Lanes(Generic[M]):
     def take(self, among: frozenset[Lane] | None = None) -> Envelope[M] | None:
         """Lease the next message, of some lanes only if `among` is given; return None if none waits."""
         if self._tombstones:
-            for waiting in (self._now, self.next, self._later):
+            for waiting in (self.now, self.next, self.later):
                 while waiting and not waiting[0].number:
                     waiting.popleft()
                     self._tombstones -= 1
-        now, next_, later = self._now, self.next, self._later
+        now, next_, later = self.now, self.next, self.later
         if among is not None:
             now = now if NOW in among else None
             next_ = next_ if NEXT in among else None
@@ -190,9 +190,9 @@ class Lanes(Generic[M]):
 
     def clear(self) -> Sequence[Envelope[M]]:
         """Remove and return all messages, postponed ones first."""
-        is_empty = not (self.stash or self._now or self.next or self._later)
+        is_empty = not (self.stash or self.now or self.next or self.later)
         everything = () if is_empty else (*(self.stash or ()), *self.waiting())
-        self.stash = self._now = self.next = self._later = None
+        self.stash = self.now = self.next = self.later = None
         self._tombstones = 0
         return everything
 

@@ -9,9 +9,9 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from greenroom.actors import AbortStatus, ActorExited, Behavior, Context, State, TurnEnded
+from greenroom.actors import AbortStatus, ActorExited, Behavior, Context, State, TurnEnded, TurnNoted
 from greenroom.actors._behavior import is_plain
-from greenroom.core import InternalError, StartFailed, UsageError
+from greenroom.core import InternalError, Level, StartFailed, UsageError
 from greenroom.mailbox import BUDGET, DeadReason, Delivery, Lane
 from greenroom.supervisor import Backoff, ChildSpec, Restart, Strategy, SupervisorSpec
 from tests.actors.situations import AT_ONCE, Do, Doer, Oops, PlainDoer, Teamster, dead, events, fail_plainly, runtime
@@ -279,6 +279,24 @@ async def test_a_flood_of_plain_mail_lets_others_run() -> None:
         nursery.cancel_scope.cancel()
 
     assert others >= 6
+
+
+async def test_turns_of_plain_actors_begin_when_they_are_served() -> None:
+    """A turn takes its beginning from the end of the one before, except after a wait."""
+
+    class Noted(PlainDoer):
+        journal = Level.LIFECYCLE
+
+    async with runtime() as opened:
+        actors = [await opened.spawn(Noted) for _ in range(2)]
+        for _ in range(2):
+            await trio.sleep(10)
+            for actor in actors:
+                actor.tell("message")
+        await wait_all_tasks_blocked()
+
+    began_s = [event.began_t for event in events(opened, TurnNoted)]
+    assert [began - began_s[0] for began in began_s] == [0, 0, 10, 10]
 
 
 async def test_two_plain_actors_take_turns() -> None:
