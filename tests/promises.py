@@ -189,13 +189,18 @@ PROMISES: Final = {
     ),
     "R5-c": Promise("An order for a remote agent that is sent again starts no other one.", "delivery"),
     "R13-a": Promise(
-        "A peer that breaks the rules, or plays a connection back, ends its own connection only.", "delivery"
+        "A peer that breaks the rules, or plays a connection back, ends its own connection only, and is recorded.",
+        "delivery",
     ),
     "R13-b": Promise(
         "A token never crosses; its proof is good for one role, connection, link and pair of nodes.", "delivery"
     ),
     "R13-c": Promise(
         "A peer does only what it is permitted; what it tries beyond that is refused, told and recorded.", "delivery"
+    ),
+    "R13-d": Promise(
+        "Nothing crosses to another machine without TLS; a certificate that is not accepted, or missing where one is demanded, is refused.",
+        "delivery",
     ),
     "R9-a": Promise(
         "Of processes that share a box on a redis server, killed as the server is, no acknowledged item is lost and none is taken twice.",
@@ -805,9 +810,10 @@ NOT_IN_A_JOURNAL: Final = {
     "R5-a": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_remote_agents.py")),
     "R5-b": Unseen("a killed process records nothing", ("hosting/test_host_actors.py", "hosting/test_host_command.py")),
     "R5-c": Unseen(_FRAMES, ("hosting/test_host_actors.py",)),
-    "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
+    "R13-a": Unseen(_FRAMES, ("remote/links/test_hostile_peers.py", "remote/links/test_node.py")),
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "R13-c": Unseen(_FRAMES, ("remote/links/test_permits.py",)),
+    "R13-d": Unseen("a connection that cannot be opened is told to whoever connects", ("remote/links/test_tls.py",)),
     "R9-a": Unseen(
         "a store is not an actor, and its processes keep no journal", ("remote/redis/test_struck_takers.py",)
     ),

@@ -21,6 +21,8 @@ _NODE_TESTS: Final = ("tests/remote/links/test_node.py",)
 _PERMITS: Final = "greenroom.remote.links._link_permits"
 _PERMITS_TESTS: Final = ("tests/remote/links/test_permits.py",)
 _SERVED: Final = "greenroom.remote.links._served_actors"
+_HOSTILE_TESTS: Final = ("tests/remote/links/test_hostile_peers.py",)
+_TLS_TESTS: Final = ("tests/remote/links/test_tls.py",)
 _WIRE_TESTS: Final = ("tests/remote/wire/test_wire.py",)
 
 LINKS: Final = (
@@ -126,7 +128,31 @@ LINKS: Final = (
         _HELLO,
         "said = [role, dialler.nonce, listener.nonce, ",
         "said = [role, ",
-        tests=_NODE_TESTS,
+        tests=_HOSTILE_TESTS,
+    ),
+    Mutant(
+        "a refused connection is not recorded",
+        ("R13-a",),
+        "greenroom.remote.links._node",
+        "        self._refused.note(incident)\n",
+        "",
+        tests=_HOSTILE_TESTS,
+    ),
+    Mutant(
+        "an answer to nothing passes",
+        ("R13-a",),
+        _CALLS,
+        "if not 0 < number <= self._last:",
+        "if False:",
+        tests=_HOSTILE_TESTS,
+    ),
+    Mutant(
+        "what nobody acknowledges is kept without a bound",
+        ("R13-a",),
+        _WIRE,
+        "if unacknowledged > self._max_unacknowledged:",
+        "if False:",
+        tests=_HOSTILE_TESTS,
     ),
     Mutant(
         "a proof holds for every node",
@@ -151,6 +177,22 @@ LINKS: Final = (
         "any(fnmatchcase(name, pattern) for pattern in self.names)",
         "True",
         tests=_PERMITS_TESTS,
+    ),
+    Mutant(
+        "a port without TLS is open to other machines",
+        ("R13-d",),
+        "greenroom.serving._listeners",
+        "if place.tls is None and not address.is_loopback:",
+        "if False:",
+        tests=_TLS_TESTS,
+    ),
+    Mutant(
+        "every certificate is accepted",
+        ("R13-d",),
+        "greenroom.serving._client_connection",
+        "ssl_context=tls or ssl.create_default_context()",
+        "ssl_context=ssl._create_unverified_context()",
+        tests=_TLS_TESTS,
     ),
     Mutant(
         "a close does not wait for what was sent",

@@ -39,7 +39,7 @@ NETWORK: Final = (
     Mutant(
         "the name in a hello is believed",
         ("R15-a",),
-        _NODE,
+        "greenroom.remote.links._dialling",
         "judge=lambda shown: theirs.node if is_right(shown) else None",
         "judge=lambda shown: theirs.node",
         tests=_TESTS,

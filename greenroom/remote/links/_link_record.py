@@ -6,15 +6,22 @@ with `records_frames`: each costs a line. Must not know: sockets, actors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias, final
+
+import trio
 
 from greenroom.core import Event, Level, OneOf, frozen
 from greenroom.remote.links._link_states import LINK_EVENTS, RemoteMessageDied
 from greenroom.remote.wire import LinkFrame
+from greenroom.serving import Incident
 
 CallKind: TypeAlias = Literal["ask", "find", "abort", "watch", "tell"]
 CallEnd: TypeAlias = Literal["answered", "failed", "withdrawn", "lost", "placed", "refused"]
+_MAX_REFUSED_A_MINUTE: Final = 100
+_MINUTE_S: Final = 60.0
+_MAX_WHY: Final = 200
 _CALLS: Final[tuple[CallKind, ...]] = ("ask", "find", "abort", "watch", "tell")
 _ENDS: Final[tuple[CallEnd, ...]] = ("answered", "failed", "withdrawn", "lost", "placed", "refused")
 
@@ -123,7 +130,51 @@ class LinkCallSettled(Event):
     """
 
 
-EVENTS: Final = (*LINK_EVENTS, NodeOpened, NodeClosed, LinkFrameSent, LinkFrameTaken, LinkCallSettled)
+@final
+@frozen(kw_only=True)
+class LinkRefused(Event):
+    """A connection to this node was refused before it carried a link. At most 100 a minute are recorded."""
+
+    kind: ClassVar[str] = "link.refused"
+
+    address: str
+    """Address of the other side; `unix` for a Unix socket. It is not known which node it is."""
+    why: str
+    """The reason."""
+    code: int = 0
+    """Status of the answer, or code of the close; 0 if there was none."""
+    unrecorded: int = 0
+    """Number of further ones that were not recorded since the one before."""
+
+
+EVENTS: Final = (*LINK_EVENTS, NodeOpened, NodeClosed, LinkRefused, LinkFrameSent, LinkFrameTaken, LinkCallSettled)
+
+
+@final
+class RefusedConnections:
+    """The record of refused connections: bounded, because whoever reaches the node can cause them.
+
+    Args:
+        emit: Records an event.
+    """
+
+    def __init__(self, emit: Callable[[Event], object]) -> None:
+        self._emit = emit
+        self._since_s = -math.inf
+        self._recorded = self._unrecorded = 0
+
+    def note(self, incident: Incident) -> None:
+        """Record a connection that was refused; beyond 100 a minute it is counted only."""
+        now_s = trio.current_time()
+        if now_s - self._since_s >= _MINUTE_S:
+            self._since_s, self._recorded = now_s, 0
+        if self._recorded >= _MAX_REFUSED_A_MINUTE:
+            self._unrecorded += 1
+            return
+        self._recorded += 1
+        unrecorded, self._unrecorded = self._unrecorded, 0
+        why = incident.reason[:_MAX_WHY]
+        self._emit(LinkRefused(address=incident.address, why=why, code=incident.status, unrecorded=unrecorded))
 
 
 @final

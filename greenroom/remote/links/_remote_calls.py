@@ -20,6 +20,7 @@ from greenroom.mailbox import Delivery
 from greenroom.remote.links._link_record import CallEnd, LinkRecord
 from greenroom.remote.links._served_actors import FORBIDDEN, MAX_OPEN_CALLS
 from greenroom.remote.wire import (
+    BAD_NUMBER,
     AbortedFrame,
     AbortFrame,
     AnswerFrame,
@@ -38,6 +39,7 @@ from greenroom.remote.wire import (
     UnreadableValue,
     UnwatchFrame,
     WatchFrame,
+    WireError,
 )
 from greenroom.waiting import ReplySlot
 
@@ -243,7 +245,19 @@ class RemoteCalls:
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
+    def _check_asked(self, number: int) -> None:
+        """Refuse an answer to something that was never asked; one that is late is none."""
+        if not 0 < number <= self._last:
+            raise WireError(BAD_NUMBER, f"an answer to call {number}, which was never made")
+
+    def _target(self, number: int) -> RemoteTarget:
+        target = self._targets.get(number)
+        if target is None:
+            raise WireError(BAD_NUMBER, f"a word about actor {number}, which was never found")
+        return target
+
     def _settle(self, kind: type[LinkFrame], number: int, value: Any, error: Exception | None = None) -> None:
+        self._check_asked(number)
         call = self._calls.get(number)
         if call is not None and call.answer is kind:
             del self._calls[number]
@@ -267,12 +281,14 @@ class RemoteCalls:
         self._settle(AbortedFrame, frame.abort, known.get(frame.status, AbortStatus.IDLE))
 
     def _found(self, _: int, frame: FoundFrame) -> None:
+        self._check_asked(frame.find)
         if frame.to:
             target = self._targets.setdefault(frame.to, RemoteTarget(frame.to, frame.path, 0))
             target.places += frame.places
         self._settle(FoundFrame, frame.find, frame)
 
     def _down(self, _: int, frame: DownFrame) -> None:
+        self._check_asked(frame.watch)
         subscription = self._watches.pop(frame.watch, None)
         if subscription is None:
             return
@@ -290,14 +306,11 @@ class RemoteCalls:
         )
 
     def _credit(self, _: int, frame: CreditFrame) -> None:
-        target = self._targets.get(frame.to)
-        if target is not None:
-            target.places += frame.places
+        self._target(frame.to).places += frame.places
 
     def _refused(self, _: int, frame: RefusedFrame) -> None:
-        target = self._targets.get(frame.to)
+        path = self._target(frame.to).path
         reason = frame.why if frame.why in ("no_actor", "ended", "unreadable", FORBIDDEN) else "no_actor"
-        path = "" if target is None else target.path
         self.note(self.record.dead(path, reason, frame.tell))
 
     def lose(self, unacknowledged: list[tuple[int, LinkFrame]]) -> None:

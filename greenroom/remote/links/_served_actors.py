@@ -197,16 +197,25 @@ class ServedActors:
         """Return True if the other node may do something; the first time that it may not is recorded."""
         if verb in self._permit.may:
             return True
+        self._note_forbidden(verb, to)
+        return False
+
+    def _actor(self, verb: LinkVerb, to: int) -> _Served | None:
+        """Return the actor of a number; None if there is none. A number that this link never gave is recorded."""
+        if not 0 < to <= self._last:
+            self._note_forbidden(verb, to)
+        return self._actors.get(to)
+
+    def _note_forbidden(self, verb: LinkVerb, to: int) -> None:
         if verb not in self._forbade:
             self._forbade.add(verb)
             target = self._actors.get(to)
             self._note(LinkForbade(node=self._node, verb=verb.value, path="" if target is None else target.ref.path))
-        return False
 
     # --- messages ---------------------------------------------------------------------------------------------------
 
     def _tell(self, number: int, frame: TellFrame) -> None:
-        target = self._actors.get(frame.to)
+        target = self._actor(LinkVerb.TELL, frame.to)
         lane = _LANES.get(frame.lane)
         if target is None or lane is None:
             self._refuse(None, number, frame.to, "no_actor")
@@ -284,7 +293,7 @@ class ServedActors:
     def _ask(self, _: int, frame: AskFrame) -> None:
         if self._was_overtaken("ask", frame.ask):
             return
-        target = self._actors.get(frame.to)
+        target = self._actor(LinkVerb.ASK, frame.to)
         lane = _LANES.get(frame.lane)
         if target is None or lane is None or frame.ask in self._asks:
             self._send(AnswerFrame(ask=frame.ask, error="ActorEnded", why="no such actor"))
@@ -352,7 +361,7 @@ class ServedActors:
     def _watch(self, _: int, frame: WatchFrame) -> None:
         if self._was_overtaken("watch", frame.watch) or frame.watch in self._watches:
             return
-        target = self._actors.get(frame.to) if len(self._watches) < MAX_OPEN_CALLS else None
+        target = self._actor(LinkVerb.WATCH, frame.to) if len(self._watches) < MAX_OPEN_CALLS else None
         if target is None:
             self._send(DownFrame(watch=frame.watch, state="failed", incarnation=0, who="runtime", why="no such actor"))
             return
@@ -384,7 +393,7 @@ class ServedActors:
             subscription.cancel()
 
     def _abort(self, _: int, frame: AbortFrame) -> None:
-        target = self._actors.get(frame.to)
+        target = self._actor(LinkVerb.ABORT, frame.to)
         if not self._permitted(LinkVerb.ABORT, frame.to):
             self._send(AbortedFrame(abort=frame.abort, status=FORBIDDEN))
             return
@@ -403,7 +412,7 @@ class ServedActors:
 
     def _ordered(self, to: int) -> _Served | None:
         """Return the actor that is to end; None if there is none, or the other node may not end it, which it is told."""
-        target = self._actors.get(to)
+        target = self._actor(LinkVerb.STOP, to)
         if target is None or self._permitted(LinkVerb.STOP, to):
             return target
         self._send(RefusedFrame(tell=0, to=to, why=FORBIDDEN))
