@@ -177,6 +177,13 @@ PROMISES: Final = {
     "R3-e": Promise(
         "The ask of a cancelled asker is withdrawn over there; with cascade, its turn is aborted.", "delivery"
     ),
+    "R3-f": Promise(
+        "A reference in a message reaches the same actor from the other node, while the link lasts.", "delivery"
+    ),
+    "R4-d": Promise(
+        "A message from another node leads back to the turn that sent it, if the journals of both nodes are at hand.",
+        "observability",
+    ),
     "R4-a": Promise(
         "A watch of an actor of another node is told once: of its end, or of the loss of the link.", "delivery"
     ),
@@ -806,7 +813,9 @@ NOT_IN_A_JOURNAL: Final = {
     "R3-c": Unseen(_FRAMES, ("remote/links/test_link.py",)),
     "R3-d": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R3-e": Unseen(_FRAMES, ("remote/links/test_link.py",)),
-    "R4-a": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R3-f": Unseen(_FRAMES, ("remote/links/test_references.py",)),
+    "R4-d": Unseen("it is about two journals together", ("remote/links/test_causes.py",)),
+    "R4-a": Unseen(_FRAMES, ("remote/links/test_dying_process.py", "remote/links/test_link.py")),
     "R5-a": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_remote_agents.py")),
     "R5-b": Unseen("a killed process records nothing", ("hosting/test_host_actors.py", "hosting/test_host_command.py")),
     "R5-c": Unseen(_FRAMES, ("hosting/test_host_actors.py",)),

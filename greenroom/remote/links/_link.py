@@ -19,10 +19,12 @@ from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.validation import positive
 from greenroom.remote.links._link_permits import LinkPermit
 from greenroom.remote.links._link_record import LinkFrameSent, LinkFrameTaken, LinkRecord
+from greenroom.remote.links._link_references import LinkReferences
 from greenroom.remote.links._link_states import LinkChanged, LinkEdge, LinkState, next_link_state
+from greenroom.remote.links._published_actors import PublishedActors
 from greenroom.remote.links._remote_calls import LinkLost, RemoteCalls
 from greenroom.remote.links._remote_ref import REMOTE_ASK_S, RemoteRef
-from greenroom.remote.links._served_actors import PublishedActors, ServedActors
+from greenroom.remote.links._served_actors import ServedActors
 from greenroom.remote.wire import (
     LINK_CLOSED,
     MAX_MESSAGE,
@@ -132,6 +134,7 @@ class Link:
         self._record = record = LinkRecord(node, id_, recorder.emit, has_frames=records_frames)
         self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit, record)
         self._served = ServedActors(node, self.put, codec, published, nursery, after, recorder.emit, record, permit)
+        self._calls.references = self._served.references = LinkReferences(self._calls, self._served)
         self._handlers: dict[type[LinkFrame], Callable[[int, Any], None]] = {
             **self._calls.handlers,
             **self._served.handlers,

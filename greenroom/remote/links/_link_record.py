@@ -147,7 +147,31 @@ class LinkRefused(Event):
     """Number of further ones that were not recorded since the one before."""
 
 
-EVENTS: Final = (*LINK_EVENTS, NodeOpened, NodeClosed, LinkRefused, LinkFrameSent, LinkFrameTaken, LinkCallSettled)
+@final
+@frozen(kw_only=True)
+class LinkCaused(Event):
+    """Something came over a link because of an event in the journal of the other node; its effects here have this event as parent."""
+
+    kind: ClassVar[str] = "link.caused"
+
+    node: str
+    """Name of the other node."""
+    link: str
+    """Id of the link, which both journals have."""
+    cause: int
+    """Number of the event over there."""
+
+
+EVENTS: Final = (
+    *LINK_EVENTS,
+    NodeOpened,
+    NodeClosed,
+    LinkRefused,
+    LinkCaused,
+    LinkFrameSent,
+    LinkFrameTaken,
+    LinkCallSettled,
+)
 
 
 @final
@@ -190,7 +214,7 @@ class LinkRecord:
 
     __slots__ = ("_emit", "_link", "_node", "has_frames")
 
-    def __init__(self, node: str, link: str, emit: Callable[[Event], object], *, has_frames: bool) -> None:
+    def __init__(self, node: str, link: str, emit: Callable[[Event], int], *, has_frames: bool) -> None:
         self._node = node
         self._link = link
         self._emit = emit
@@ -213,6 +237,10 @@ class LinkRecord:
                 path=path,
             )
         )
+
+    def caused(self, cause: int) -> int:
+        """Record that something comes because of an event over there; return the number of that record, 0 if there was none."""
+        return self._emit(LinkCaused(node=self._node, link=self._link, cause=cause)) if cause else 0
 
     def dead(self, path: str, reason: str, number: int) -> RemoteMessageDied:
         """Return the event of a message that was accepted and not delivered."""

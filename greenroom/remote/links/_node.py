@@ -28,8 +28,8 @@ from greenroom.remote.links._link_peers import LinkPeer, check_peers
 from greenroom.remote.links._link_permits import LinkPermit
 from greenroom.remote.links._link_record import NodeClosed, NodeOpened, RefusedConnections
 from greenroom.remote.links._link_states import LinkState
+from greenroom.remote.links._published_actors import PublishedActors
 from greenroom.remote.links._remote_calls import LinkLost
-from greenroom.remote.links._served_actors import PublishedActors
 from greenroom.remote.wire import (
     BAD_NUMBER,
     MAX_HELLO,

@@ -1,7 +1,7 @@
 """The numbered conversation of two nodes: frames in, messages out, and the other way round.
 
     wire.put(TellFrame(to=1, lane="next", value=5))
-    message = wire.next_message()                    # b'[[0],[0,[1,"tell",1,"next",5,0,""]]]'
+    message = wire.next_message()                    # b'[[0],[0,[1,"tell",1,"next",5,0,0]]]'
     other.receive(message, lambda number, frame: ...)
 
 A message has a batch of the control channel and one of the data channel, each `[got, frame, ...]`, where `got` acknowledges the frames
