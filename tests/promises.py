@@ -101,6 +101,12 @@ PROMISES: Final = {
         "Whenever a process is killed, each time of a schedule is one item; several that were missed are one, which names them.",
         "schedules",
     ),
+    "RM-03": Promise(
+        "A message for a node that was started anew does not vanish: its reference is closed.", "delivery"
+    ),
+    "RM-08": Promise("Of what is sent while a connection is broken nothing is lost when it comes back.", "delivery"),
+    "RM-11": Promise("A connection that is silent is given up, and one that has ended is opened again.", "delivery"),
+    "RM-12": Promise("An acknowledgement of a lease that has ended does not count.", "delivery"),
     "RM-04": Promise(
         "A durable schedule outlives the process or is refused; what is missed, replaced or ended is recorded.",
         "schedules",
@@ -167,6 +173,9 @@ PROMISES: Final = {
         "delivery",
     ),
     "R2-g": Promise("An abort takes effect before the messages that were sent before it and wait.", "delivery"),
+    "R3-a": Promise(
+        "A reference to a remote actor does what a local one does, but for what one table says.", "delivery"
+    ),
     "R3-b": Promise(
         "A message to another node that was accepted is handled, waits, or is a dead letter here.", "delivery"
     ),
@@ -809,6 +818,7 @@ NOT_IN_A_JOURNAL: Final = {
     "R2-e": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "R2-f": Unseen(_FRAMES, ("remote/wire/test_codec.py", "remote/wire/test_wire.py")),
     "R2-g": Unseen(_FRAMES, ("remote/links/test_link.py", "remote/wire/test_wire.py")),
+    "R3-a": Unseen(_FRAMES, ("remote/links/test_ref_conformance.py",)),
     "R3-b": Unseen(_FRAMES, ("remote/links/test_link.py",)),
     "R3-c": Unseen(_FRAMES, ("remote/links/test_link.py",)),
     "R3-d": Unseen(_FRAMES, ("remote/links/test_node.py",)),
@@ -834,6 +844,10 @@ NOT_IN_A_JOURNAL: Final = {
     "R15-a": Unseen("it takes the journals of all nodes", ("remote/network/test_network.py",)),
     "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
     "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),
+    "RM-03": Unseen(_FRAMES, ("remote/links/test_node.py",)),
+    "RM-08": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "RM-11": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "RM-12": Unseen("a store keeps a record of its own", ("remote/redis/test_box_leases.py",)),
     "RM-04": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
     "RM-05": Unseen(
         "a killed process records nothing",

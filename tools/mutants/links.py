@@ -44,7 +44,7 @@ LINKS: Final = (
     ),
     Mutant(
         "a new connection repeats what the other side has",
-        ("R2-c",),
+        ("R2-c", "RM-08"),
         _CHANNEL,
         "        self.acknowledge(got)\n        self._ahead = 0",
         "        self._ahead = 0",
@@ -52,7 +52,7 @@ LINKS: Final = (
     ),
     Mutant(
         "silence is not noticed",
-        ("R2-d",),
+        ("R2-d", "RM-11"),
         _LINK,
         "silence_s = SILENT_TICKS * tick_s",
         "silence_s = 100 * tick_s",
@@ -100,7 +100,7 @@ LINKS: Final = (
     ),
     Mutant(
         "a node that was started anew is taken for the one before",
-        ("R3-d",),
+        ("R3-d", "RM-03"),
         _NODE,
         'if each.node == theirs.node and each.boot not in ("", theirs.boot):',
         "if not each.node:",
@@ -177,6 +177,14 @@ LINKS: Final = (
         "cause=cause)) if cause else 0",
         "cause=cause)) and 0",
         tests=("tests/remote/links/test_causes.py",),
+    ),
+    Mutant(
+        "a watch that is cancelled stays open",
+        ("R3-a",),
+        _CALLS,
+        "        if self._callback is not None:\n            self._callback = None\n",
+        "        if self._callback is not None:\n",
+        tests=("tests/remote/links/test_ref_conformance.py",),
     ),
     Mutant(
         "a proof holds for every node",

@@ -5,8 +5,7 @@ from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 if TYPE_CHECKING:
     from greenroom.remote.links._dialling import Dial, Unreachable
     from greenroom.remote.links._link import Link, LinkPace
-    from greenroom.remote.links._link_causes import causes_across
-    from greenroom.remote.links._link_checks import NodeViolation, check_nodes, link_checks_for
+    from greenroom.remote.links._link_checks import NodeViolation, causes_across, check_nodes, link_checks_for
     from greenroom.remote.links._link_peers import LinkPeer
     from greenroom.remote.links._link_permits import LinkPermit
     from greenroom.remote.links._link_record import EVENTS
@@ -26,8 +25,7 @@ else:
             ),
             "greenroom.remote.links._link_peers": ("LinkPeer",),
             "greenroom.remote.links._link_permits": ("LinkPermit",),
-            "greenroom.remote.links._link_causes": ("causes_across",),
-            "greenroom.remote.links._link_checks": ("NodeViolation", "check_nodes", "link_checks_for"),
+            "greenroom.remote.links._link_checks": ("NodeViolation", "causes_across", "check_nodes", "link_checks_for"),
             "greenroom.remote.links._link_record": ("EVENTS",),
             "greenroom.remote.links._link_states": (
                 "LinkChanged",

@@ -34,7 +34,8 @@ def _cause() -> int:
 class RemoteRef(Generic[M]):
     """A reference to an actor of another node. It belongs to that start of the node: when the link is lost, it is closed permanently.
 
-    `get_state`, `statistics`, `suspend`, `resume`, `withdraw` and `notify` of a `Ref` are not offered: they need an answer in the same step.
+    `get_state`, `statistics`, `suspend`, `resume`, `drain`, `withdraw`, `notify`, `pinned` and the states of a `Ref` are not offered: they
+    need an answer in the same step.
     """
 
     __slots__ = ("_calls", "_target")

@@ -9,7 +9,8 @@ import trio
 
 import greenroom as gr
 from greenroom.core import Level, UsageError, event_of
-from greenroom.remote.links._link_causes import causes_across
+from greenroom.remote.links._link_checks import causes_across
+from greenroom.remote.links._link_record import LinkCaused
 from greenroom.remote.links._remote_ref import RemoteRef
 from greenroom.trace import Entry
 from tests.remote.links.linked import Counter, Sum, linked
@@ -82,11 +83,8 @@ async def test_causes_that_name_each_other_come_to_an_end() -> None:
         first = link._record.caused(1)
         second = back._record.caused(first)
         journals = {"here": entries(both.here), "there": entries(both.there)}
-        looped = [entry for entry in journals["here"] if entry.seq == first]
-        event = looped[0].event
         journals["here"] = [entry for entry in journals["here"] if entry.seq != first]
-        journals["here"].append(
-            Entry(first, 0.0, "link.caused", type(event)(node="there", link="0" * 32, cause=second))
-        )
+        looped = LinkCaused(node="there", link="0" * 32, cause=second)
+        journals["here"].append(Entry(first, 0.0, looped.kind, looped))
         assert len(causes_across(journals, "here", first)) == 2
         assert ref.node == "there"

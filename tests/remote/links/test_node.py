@@ -128,8 +128,9 @@ async def test_a_runtime_whose_link_actor_is_killed_has_lost_the_link(folder: Pa
         assert again is not link
 
 
-@pytest.mark.promise("R3-d")
+@pytest.mark.promise("R3-d", "RM-03")
 async def test_a_host_that_was_started_anew_is_another_one(folder: Path) -> None:
+    """RM-03. Mechanism: a reference belongs to one start of its node; the hello of another start closes it."""
     async with open_guest(f"unix:{folder}/s") as guest:
         async with open_host(folder / "s"):
             link = await guest.connect("host")

@@ -107,6 +107,7 @@ async def test_a_lost_link_closes_references_that_were_sent() -> None:
         assert new.tell(1) is Delivery.CLOSED
 
 
+@pytest.mark.promise("R3-f")
 async def test_a_reference_of_a_third_node_is_refused() -> None:
     async with linked() as both, linked() as others:
         there, elsewhere = await board(both), await board(others)
