@@ -22,10 +22,10 @@ NETWORK: Final = (
         "frames are acknowledged before they are delivered",
         ("R15-a",),
         _LINK,
-        "            self._wire.receive(message, self._deliver)\n",
-        "            self._wire.receive(\n"
-        "                message, lambda number, frame: self._after(0.5, lambda: self._deliver(number, frame))\n"
-        "            )\n",
+        "        self._wire.receive(message, self._deliver)\n",
+        "        self._wire.receive(\n"
+        "            message, lambda number, frame: self._after(0.5, lambda: self._deliver(number, frame))\n"
+        "        )\n",
         tests=_TESTS,
     ),
     Mutant(
