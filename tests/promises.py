@@ -101,6 +101,12 @@ PROMISES: Final = {
         "Whenever a process is killed, each time of a schedule is one item; several that were missed are one, which names them.",
         "schedules",
     ),
+    "RM-03": Promise(
+        "A message for a node that was started anew does not vanish: its reference is closed.", "delivery"
+    ),
+    "RM-08": Promise("Of what is sent while a connection is broken nothing is lost when it comes back.", "delivery"),
+    "RM-11": Promise("A connection that is silent is given up, and one that has ended is opened again.", "delivery"),
+    "RM-12": Promise("An acknowledgement of a lease that has ended does not count.", "delivery"),
     "RM-04": Promise(
         "A durable schedule outlives the process or is refused; what is missed, replaced or ended is recorded.",
         "schedules",
@@ -167,6 +173,9 @@ PROMISES: Final = {
         "delivery",
     ),
     "R2-g": Promise("An abort takes effect before the messages that were sent before it and wait.", "delivery"),
+    "R3-a": Promise(
+        "A reference to a remote actor does what a local one does, but for what one table says.", "delivery"
+    ),
     "R3-b": Promise(
         "A message to another node that was accepted is handled, waits, or is a dead letter here.", "delivery"
     ),
@@ -176,6 +185,13 @@ PROMISES: Final = {
     ),
     "R3-e": Promise(
         "The ask of a cancelled asker is withdrawn over there; with cascade, its turn is aborted.", "delivery"
+    ),
+    "R3-f": Promise(
+        "A reference in a message reaches the same actor from the other node, while the link lasts.", "delivery"
+    ),
+    "R4-d": Promise(
+        "A message from another node leads back to the turn that sent it, if the journals of both nodes are at hand.",
+        "observability",
     ),
     "R4-a": Promise(
         "A watch of an actor of another node is told once: of its end, or of the loss of the link.", "delivery"
@@ -201,13 +217,18 @@ PROMISES: Final = {
         "Each death of a run or of its host, and each loss of their link, has the end that the table says.", "delivery"
     ),
     "R13-a": Promise(
-        "A peer that breaks the rules, or plays a connection back, ends its own connection only.", "delivery"
+        "A peer that breaks the rules, or plays a connection back, ends its own connection only, and is recorded.",
+        "delivery",
     ),
     "R13-b": Promise(
         "A token never crosses; its proof is good for one role, connection, link and pair of nodes.", "delivery"
     ),
     "R13-c": Promise(
         "A peer does only what it is permitted; what it tries beyond that is refused, told and recorded.", "delivery"
+    ),
+    "R13-d": Promise(
+        "Nothing crosses to another machine without TLS; a certificate that is not accepted, or missing where one is demanded, is refused.",
+        "delivery",
     ),
     "R9-a": Promise(
         "Of processes that share a box on a redis server, killed as the server is, no acknowledged item is lost and none is taken twice.",
@@ -809,20 +830,24 @@ NOT_IN_A_JOURNAL: Final = {
     "R2-e": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "R2-f": Unseen(_FRAMES, ("remote/wire/test_codec.py", "remote/wire/test_wire.py")),
     "R2-g": Unseen(_FRAMES, ("remote/links/test_link.py", "remote/wire/test_wire.py")),
+    "R3-a": Unseen(_FRAMES, ("remote/links/test_ref_conformance.py",)),
     "R3-b": Unseen(_FRAMES, ("remote/links/test_link.py",)),
     "R3-c": Unseen(_FRAMES, ("remote/links/test_link.py",)),
     "R3-d": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R3-e": Unseen(_FRAMES, ("remote/links/test_link.py",)),
-    "R4-a": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "R3-f": Unseen(_FRAMES, ("remote/links/test_references.py",)),
+    "R4-d": Unseen("it is about two journals together", ("remote/links/test_causes.py",)),
+    "R4-a": Unseen(_FRAMES, ("remote/links/test_dying_process.py", "remote/links/test_link.py")),
     "R5-a": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_remote_agents.py", "hosting/test_deaths.py")),
     "R5-b": Unseen("a killed process records nothing", ("hosting/test_host_actors.py", "hosting/test_host_command.py")),
     "R5-c": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_deaths.py")),
     "R5-d": Unseen(_FRAMES, ("hosting/test_deaths.py",)),
     "R5-owner": Unseen(_FRAMES, ("hosting/test_host_actors.py",)),
     "R7-c": Unseen(_FRAMES, ("hosting/test_deaths.py",)),
-    "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
+    "R13-a": Unseen(_FRAMES, ("remote/links/test_hostile_peers.py", "remote/links/test_node.py")),
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "R13-c": Unseen(_FRAMES, ("remote/links/test_permits.py",)),
+    "R13-d": Unseen("a connection that cannot be opened is told to whoever connects", ("remote/links/test_tls.py",)),
     "R9-a": Unseen(
         "a store is not an actor, and its processes keep no journal", ("remote/redis/test_struck_takers.py",)
     ),
@@ -834,6 +859,10 @@ NOT_IN_A_JOURNAL: Final = {
     "R15-a": Unseen("it takes the journals of all nodes", ("remote/network/test_network.py",)),
     "RM-01": Unseen("what a sender is told is not on record", ("session/test_peers.py", "session/test_peer_matrix.py")),
     "RM-02": Unseen("what is refused is not on record", ("session/test_peers.py",)),
+    "RM-03": Unseen(_FRAMES, ("remote/links/test_node.py",)),
+    "RM-08": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "RM-11": Unseen(_FRAMES, ("remote/links/test_link.py",)),
+    "RM-12": Unseen("a store keeps a record of its own", ("remote/redis/test_box_leases.py",)),
     "RM-04": Unseen("a killed process records nothing", ("inbox/test_schedules.py", "session/test_schedules.py")),
     "RM-05": Unseen(
         "a killed process records nothing",

@@ -13,6 +13,9 @@ def host_command(
     token_file: Path | None = None,
     workspace: list[str] | None = None,
     max_agents: int = 100,
+    cert: Path | None = None,
+    key: Path | None = None,
+    known_as: list[str] | None = None,
     model: str | None = None,
 ) -> int:
     """Run agents for runs of other processes, until a signal ends it.
@@ -23,7 +26,7 @@ def host_command(
     Parameters
     ----------
     listen
-        Where it listens: uds:PATH for a Unix socket, or HOST:PORT of the loopback interface.
+        Where it listens: uds:PATH for a Unix socket, or HOST:PORT. Beyond the loopback interface it requires --cert.
     name
         The name of the host, which the setting of those runs has too.
     folder
@@ -34,6 +37,12 @@ def host_command(
         A folder in which agents may work, as NAME=FOLDER; may be repeated. Others work in empty folders.
     max_agents
         The number of agents that may run at a time.
+    cert
+        The file of a certificate, for TLS.
+    key
+        The file of its key; by default the file of the certificate holds both.
+    known_as
+        Another name under which runs reach it, as NAME:PORT; may be repeated. Required with 0.0.0.0.
     model
         The model of agents that name none.
     """
@@ -47,5 +56,8 @@ def host_command(
         token_file=token_file,
         workspaces=workspace or [],
         max_agents=max_agents,
+        certificate=cert,
+        key=key,
+        known_as=known_as or [],
         model=model_for(model, managed=managed_model(Path.cwd())),
     )

@@ -14,7 +14,7 @@ from greenroom.core import GreenroomError, UsageError
 from greenroom.hosting._hosted_agents import HostPlan
 from greenroom.hosting._open_host import open_host
 from greenroom.remote.hosts import make_token_file, read_token_file
-from greenroom.serving import Incident, Tcp, UnixSocket
+from greenroom.serving import Incident, Tcp, UnixSocket, read_certificate
 from greenroom.session import ModelFor
 from greenroom.terminal import Ladder, climbing, complain, noting_log
 from greenroom.tools.builtin import STANDARD_TOOLS
@@ -31,17 +31,23 @@ def run_host(
     token_file: Path | None,
     workspaces: Sequence[str],
     max_agents: int,
+    certificate: Path | None,
+    key: Path | None,
+    known_as: Sequence[str],
     model: ModelFor,
 ) -> int:
     """Run a host until a signal tells it to stop, and return the exit code.
 
     Args:
-        listen: `uds:PATH`, or `HOST:PORT` of the loopback interface.
+        listen: `uds:PATH`, or `HOST:PORT`; beyond the loopback interface with a certificate.
         name: Name of its node.
         folder: Folder for its runs and records.
         token_file: The file with its token; by default `token` in the folder. It is made if it does not exist.
         workspaces: Folders in which agents may work, each as `NAME=FOLDER`.
         max_agents: Number of agents that may run at a time.
+        certificate: File of the certificate for TLS.
+        key: File of its key; by default that of the certificate.
+        known_as: Further values of `Host`, as `NAME:PORT`, under which it is reached.
         model: Makes the model of each session.
 
     Raises:
@@ -49,7 +55,9 @@ def run_host(
     """
     if max_agents < 1:
         raise UsageError(f"--max-agents must be at least 1, got {max_agents}")
-    place = _place_of(listen)
+    if certificate is None and key is not None:
+        raise UsageError("--key requires --cert")
+    place = _place_of(listen, certificate, key or certificate)
     plan = HostPlan(
         folder=folder.absolute(),
         make_model=lambda: model,
@@ -60,7 +68,7 @@ def run_host(
     path = (token_file or folder / "token").absolute()
     make_token_file(path)
     try:
-        return trio.run(partial(_serve, plan, name=name, token=read_token_file(path), place=place, token_file=path))
+        return trio.run(partial(_serve, plan, name, read_token_file(path), place, known_as, path))
     except BaseExceptionGroup as group:
         error = _only_error(group)
         if isinstance(error, GreenroomError):
@@ -75,13 +83,15 @@ def _only_error(error: BaseException) -> BaseException:
     return error
 
 
-async def _serve(plan: HostPlan, *, name: str, token: bytes, place: Tcp | UnixSocket, token_file: Path) -> int:
+async def _serve(
+    plan: HostPlan, name: str, token: bytes, place: Tcp | UnixSocket, known_as: Sequence[str], token_file: Path
+) -> int:
     ladder = Ladder(say=_say)
     stopping = trio.Event()
     with noting_log(), ladder.stop_scope:
         async with (
             climbing(ladder),
-            open_host(plan, name=name, token=token, listen=[place], report=_report) as host,
+            open_host(plan, name=name, token=token, listen=[place], hosts=known_as, report=_report) as host,
         ):
             ladder.stop = lambda _: stopping.set()
             for address in host.addresses:
@@ -100,13 +110,16 @@ def _report(incident: Incident) -> None:
     _say(f"{incident.kind}: {incident.address or 'a local process'}: {incident.reason}")
 
 
-def _place_of(listen: str) -> Tcp | UnixSocket:
+def _place_of(listen: str, certificate: Path | None, key: Path | None) -> Tcp | UnixSocket:
     if listen.startswith(_UNIX):
+        if certificate is not None:
+            raise UsageError("--cert is for HOST:PORT: a Unix socket needs no TLS")
         return UnixSocket(Path(listen.removeprefix(_UNIX)).absolute())
     host, colon, port = listen.rpartition(":")
     if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65_535):
         raise UsageError(f"--listen must be uds:PATH or HOST:PORT, got {listen!r}")
-    return Tcp(host=host.strip("[]"), port=int(port))
+    tls = None if certificate is None or key is None else read_certificate(certificate, key)
+    return Tcp(host=host.strip("[]"), port=int(port), tls=tls)
 
 
 def _workspaces_of(given: Sequence[str]) -> Mapping[str, Path]:

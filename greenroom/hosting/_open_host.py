@@ -80,6 +80,7 @@ async def open_host(
     name: str,
     token: bytes,
     listen: Sequence[Tcp | UnixSocket],
+    hosts: Sequence[str] = (),
     ports: Ports | None = None,
     pace: LinkPace | None = None,
     report: Callable[[Incident], None] | None = None,
@@ -91,6 +92,7 @@ async def open_host(
         name: Name of its node, which those who launch agents know it by.
         token: The secret that they know too.
         listen: Where it listens.
+        hosts: Further exact values of `Host` under which it is reached.
         ports: Time, ids, chance, disk and threads; by default the machine's.
         pace: Times of its links.
         report: Called with what a log should name.
@@ -107,6 +109,7 @@ async def open_host(
             codec=host_codec(),
             guests=LinkPeer(token=token, permit=LinkPermit(may=("ask",))),
             listen=listen,
+            hosts=hosts,
             pace=pace,
             report=report,
         ) as node,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RemoteError,
         RemoteRef,
         Unreachable,
+        causes_across,
         open_node,
     )
     from greenroom.remote.wire import MessageCodec
@@ -33,6 +34,7 @@ else:
                 "Letter",
                 "LetterRefusal",
                 "LetterRefused",
+                "causes_across",
                 "check_listening",
                 "open_letterbox",
                 "send_letter",
@@ -48,6 +50,7 @@ else:
                 "RemoteError",
                 "RemoteRef",
                 "Unreachable",
+                "causes_across",
                 "open_node",
             ),
             "greenroom.remote.wire": ("MessageCodec",),
@@ -69,6 +72,7 @@ __all__ = [
     "RemoteError",
     "RemoteRef",
     "Unreachable",
+    "causes_across",
     "check_listening",
     "open_letterbox",
     "open_node",

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from greenroom.serving._client_connection import Address, CannotConnect, TcpAddress, UnixAddress, open_connection
     from greenroom.serving._connection import Connection, ConnectionEnded, WebSocket
     from greenroom.serving._endpoints import Endpoint, Request, Resource, Response, Upgrade
-    from greenroom.serving._listeners import Tcp, UnixSocket
+    from greenroom.serving._listeners import Tcp, UnixSocket, read_authority, read_certificate
     from greenroom.serving._proof import NotProven
     from greenroom.serving._secrets import Judge, Secrets
     from greenroom.serving._server import Server, ServerStatistics, open_server
@@ -26,7 +26,7 @@ else:
             ),
             "greenroom.serving._connection": ("Connection", "ConnectionEnded", "WebSocket"),
             "greenroom.serving._endpoints": ("Endpoint", "Request", "Resource", "Response", "Upgrade"),
-            "greenroom.serving._listeners": ("Tcp", "UnixSocket"),
+            "greenroom.serving._listeners": ("Tcp", "UnixSocket", "read_authority", "read_certificate"),
             "greenroom.serving._proof": ("NotProven",),
             "greenroom.serving._secrets": ("Judge", "Secrets"),
             "greenroom.serving._server": ("Server", "ServerStatistics", "open_server"),
@@ -63,5 +63,7 @@ __all__ = [
     "open_connection",
     "open_server",
     "open_unix_listener",
+    "read_authority",
+    "read_certificate",
     "shake_hands",
 ]

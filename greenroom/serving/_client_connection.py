@@ -20,7 +20,7 @@ import trio
 
 from greenroom.core import PeerError, open_bare_nursery
 from greenroom.serving._connection import ABNORMAL, ConnectionEnded, WebSocket
-from greenroom.serving._streams import shake_hands
+from greenroom.serving._streams import ClosedEarly, shake_hands
 from greenroom.serving._unix_sockets import connect_unix, is_same_user
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ async def open_connection(
                     with trio.fail_after(limit_s):
                         socket = await _upgraded(nursery, stream, address, path, protocol, max_bytes)
                 except (HandshakeError, OSError, trio.BrokenResourceError, trio.TooSlowError) as error:
-                    raise CannotConnect(address, _why(error, limit_s), was_reached=True) from error
+                    why = _why(error, limit_s) + _guess(address, error)
+                    raise CannotConnect(address, why, was_reached=True) from error
                 is_open = True
                 yield WebSocket(socket)
             finally:
@@ -176,6 +177,13 @@ async def _opened(address: Address, tls: ssl.SSLContext | None) -> trio.abc.Stre
         await trio.aclose_forcefully(secured)
         raise
     return secured
+
+
+def _guess(address: Address, error: BaseException) -> str:
+    """Return the likely reason of a side that closed without a word: Trio sends no alert of TLS when a handshake fails."""
+    if isinstance(error, ClosedEarly) and isinstance(address, TcpAddress):
+        return "; it may demand a certificate" if address.has_tls else "; it may expect https"
+    return ""
 
 
 def _why(error: BaseException, limit_s: float) -> str:

@@ -117,11 +117,49 @@ def _checked(place: Tcp, hosts: Collection[str]) -> ipaddress.IPv4Address | ipad
         raise UsageError(f"the port to listen on must be from 0 to 65535, got {place.port!r}")
     if place.tls is None and not address.is_loopback:
         raise UsageError(
-            f"cannot listen on {place.host} without TLS: other machines can reach it; listen on 127.0.0.1 behind a proxy"
+            f"cannot listen on {place.host} without TLS: other machines can reach it; "
+            "give it a certificate, or listen on 127.0.0.1 behind a proxy"
         )
     if address.is_unspecified and not hosts:
         raise UsageError(f"cannot listen on {place.host} without names: say in hosts under which names it is reached")
     return address
+
+
+def read_certificate(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Return the context of a server with a certificate. It blocks.
+
+    Raises:
+        UsageError: A file cannot be read, or the key is not that of the certificate.
+    """
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        tls.load_cert_chain(certificate, key, password=_no_password)
+    except (OSError, ValueError) as error:  # errors of TLS are among them
+        raise UsageError(
+            f"the certificate {str(certificate)!r} with the key {str(key)!r} cannot be used: {_why_unusable(error)}"
+        ) from None
+    return tls
+
+
+def read_authority(path: Path) -> ssl.SSLContext:
+    """Return the context of a client that trusts an authority, or one certificate, and nobody else. It blocks.
+
+    Raises:
+        UsageError: The file cannot be read, or holds no certificate.
+    """
+    try:
+        return ssl.create_default_context(cafile=str(path))
+    except OSError as error:
+        raise UsageError(f"the authority {str(path)!r} cannot be used: {_why_unusable(error)}") from None
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")
+
+
+def _why_unusable(error: Exception) -> str:
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+    return str(reason).lower().replace("_", " ")
 
 
 def _why(error: OSError) -> str:

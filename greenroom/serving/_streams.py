@@ -103,6 +103,14 @@ class UpgradedStream(trio.abc.Stream):
         await trio.lowlevel.checkpoint()
 
 
+@final
+class ClosedEarly(OSError):
+    """The other side closed a connection before the handshake."""
+
+    def __init__(self) -> None:
+        super().__init__("the other side closed the connection before the handshake")
+
+
 async def shake_hands(stream: trio.abc.Stream, shake: Callable[[Any], Awaitable[T]]) -> T:
     """Return the result of a handshake of the library.
 
@@ -111,11 +119,11 @@ async def shake_hands(stream: trio.abc.Stream, shake: Callable[[Any], Awaitable[
         shake: Called with the stream to use.
 
     Raises:
-        OSError: The other side closed the connection before it; the library would wait.
+        ClosedEarly: The other side closed the connection before it; the library would wait.
     """
     with trio.CancelScope() as scope:
         return await shake(WatchedStream(stream, scope))
-    raise OSError("the other side closed the connection before the handshake")
+    raise ClosedEarly
 
 
 @final

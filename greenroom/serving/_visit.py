@@ -103,9 +103,9 @@ class Visit:
     async def _converse(self, stream: trio.abc.Stream) -> None:
         wire = Wire()
         head: Head | Refusal | None = None
-        if self._tls is not None:
-            stream = trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
         with trio.move_on_after(HEAD_S) as limit:
+            if self._tls is not None:
+                stream = await self._secured(stream, self._tls)
             head = await _read_head(stream, wire)
         if limit.cancelled_caught and wire.taken_bytes:
             head = Refusal(status=408, reason="slow head")
@@ -124,6 +124,19 @@ class Visit:
             await self._upgrade(stream, wire, head, endpoint)
         elif isinstance(head, Head) and isinstance(endpoint, Resource):
             await self._answer(stream, wire, head, endpoint)
+
+    async def _secured(self, stream: trio.abc.Stream, tls: ssl.SSLContext) -> trio.abc.Stream:
+        """Return the stream with TLS; the reason why that fails is reported."""
+        secured = trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
+        try:
+            await secured.do_handshake()
+        except trio.BrokenResourceError as error:
+            why = getattr(error.__cause__, "reason", None)
+            if why and why != _PEER_LEFT:
+                reason = f"TLS: {why.lower().replace('_', ' ')}"
+                self._site.report(Incident(kind="refused", address=self._seat.address, reason=reason))
+            raise
+        return secured
 
     def _report_refusal(self, refusal: Refusal, path: str) -> None:
         kind: IncidentKind = "wrong" if refusal.reason == _WRONG else "refused"
@@ -224,11 +237,23 @@ class Visit:
                     address=self._seat.address,
                     ended_with=lambda: TOO_LARGE if upgraded.is_too_large else None,
                 )
-                nursery.start_soon(_close_unproven, self.connection, endpoint.proof_s)
+                nursery.start_soon(self._close_unproven, self.connection, endpoint)
                 await self.connection.close(await self._served(endpoint, self.connection))
             finally:
                 nursery.cancel_scope.cancel()
+        if upgraded.is_too_large:
+            self._report_closed("a message is too large", endpoint, TOO_LARGE)
         await linger(stream)
+
+    async def _close_unproven(self, connection: Connection, endpoint: Upgrade) -> None:
+        await trio.sleep(endpoint.proof_s)
+        if not connection.is_proven:
+            self._report_closed(_UNPROVEN, endpoint, _POLICY)
+            await connection.close(_POLICY, _UNPROVEN)
+
+    def _report_closed(self, why: str, endpoint: Upgrade, code: int) -> None:
+        address = self._seat.address
+        self._site.report(Incident(kind="refused", address=address, reason=why, path=endpoint.path, status=code))
 
     async def _served(self, endpoint: Upgrade, connection: Connection) -> int:
         """Return the code with which the connection has to be closed, if it is still open."""
@@ -259,6 +284,8 @@ class Visit:
         return _FAILED
 
 
+_PEER_LEFT: Final = "UNEXPECTED_EOF_WHILE_READING"
+_UNPROVEN: Final = "not proven in time"
 _WRONG: Final = "wrong credential"
 _UNAUTHORIZED: Final = Refusal(status=401, reason=_WRONG, headers={"WWW-Authenticate": "Bearer"})
 _FORBIDDEN: Final = Refusal(status=403, reason=_WRONG)
@@ -277,12 +304,6 @@ async def _examined(
     except NotProven as error:
         return Refusal(status=503, reason="too many connections") if error.is_full else wrong
     return None
-
-
-async def _close_unproven(connection: Connection, limit_s: float) -> None:
-    await trio.sleep(limit_s)
-    if not connection.is_proven:
-        await connection.close(_POLICY, "not proven in time")
 
 
 async def _read_head(stream: trio.abc.Stream, wire: Wire) -> Head | Refusal | None:

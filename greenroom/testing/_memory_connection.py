@@ -46,6 +46,7 @@ class MemoryConnection:
         self._out = out
         self._in = into
         self._changed = changed
+        self.address: Final = "memory"
         self.closed: tuple[int, str] | None = None
         """Code and reason with which this end was closed; None while it is open here."""
 

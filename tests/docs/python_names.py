@@ -118,7 +118,7 @@ DESCRIBED: Final = {
             "RemoteError",
             "RemoteRef",
         ),
-        *("Unreachable", "open_node"),
+        *("Unreachable", "causes_across", "open_node"),
     ),
     "greenroom.web": ("OpenedPage", "open_page"),
     "greenroom.tools": ("Arg", "Option", "Question", "QuestionAnswers", "QuestionRequest"),

@@ -99,7 +99,10 @@ def test_arguments_that_cannot_be_used_are_one_line(
         ("--listen", "uds:x", "--workspace", "shop"): "--workspace must be NAME=FOLDER, got 'shop'",
         ("--listen", "uds:x", "--max-agents", "0"): "--max-agents must be at least 1, got 0",
         ("--listen", "uds:x", "--token-file", "token"): "must hold at least 32 bytes, got 5",
-        ("--listen", "0.0.0.0:7000"): "TLS",
+        ("--listen", "0.0.0.0:7000"): "cannot listen on 0.0.0.0 without TLS: other machines can reach it",
+        ("--listen", "127.0.0.1:0", "--cert", "token"): "the certificate 'token' with the key 'token' cannot be used: ",
+        ("--listen", "127.0.0.1:0", "--key", "token"): "--key requires --cert",
+        ("--listen", "uds:x", "--cert", "token"): "--cert is for HOST:PORT: a Unix socket needs no TLS",
     }.items():
         assert main(["host", *arguments]) == 2
         said = capsys.readouterr().err

@@ -21,6 +21,8 @@ _NODE_TESTS: Final = ("tests/remote/links/test_node.py",)
 _PERMITS: Final = "greenroom.remote.links._link_permits"
 _PERMITS_TESTS: Final = ("tests/remote/links/test_permits.py",)
 _SERVED: Final = "greenroom.remote.links._served_actors"
+_HOSTILE_TESTS: Final = ("tests/remote/links/test_hostile_peers.py",)
+_TLS_TESTS: Final = ("tests/remote/links/test_tls.py",)
 _WIRE_TESTS: Final = ("tests/remote/wire/test_wire.py",)
 
 LINKS: Final = (
@@ -42,7 +44,7 @@ LINKS: Final = (
     ),
     Mutant(
         "a new connection repeats what the other side has",
-        ("R2-c",),
+        ("R2-c", "RM-08"),
         _CHANNEL,
         "        self.acknowledge(got)\n        self._ahead = 0",
         "        self._ahead = 0",
@@ -50,7 +52,7 @@ LINKS: Final = (
     ),
     Mutant(
         "silence is not noticed",
-        ("R2-d",),
+        ("R2-d", "RM-11"),
         _LINK,
         "silence_s = SILENT_TICKS * tick_s",
         "silence_s = 100 * tick_s",
@@ -98,7 +100,7 @@ LINKS: Final = (
     ),
     Mutant(
         "a node that was started anew is taken for the one before",
-        ("R3-d",),
+        ("R3-d", "RM-03"),
         _NODE,
         'if each.node == theirs.node and each.boot not in ("", theirs.boot):',
         "if not each.node:",
@@ -126,7 +128,63 @@ LINKS: Final = (
         _HELLO,
         "said = [role, dialler.nonce, listener.nonce, ",
         "said = [role, ",
-        tests=_NODE_TESTS,
+        tests=_HOSTILE_TESTS,
+    ),
+    Mutant(
+        "a refused connection is not recorded",
+        ("R13-a",),
+        "greenroom.remote.links._node",
+        "        self._refused.note(incident)\n",
+        "",
+        tests=_HOSTILE_TESTS,
+    ),
+    Mutant(
+        "an answer to nothing passes",
+        ("R13-a",),
+        _CALLS,
+        "if not 0 < number <= self._last:",
+        "if False:",
+        tests=_HOSTILE_TESTS,
+    ),
+    Mutant(
+        "what nobody acknowledges is kept without a bound",
+        ("R13-a",),
+        _WIRE,
+        "if unacknowledged > self._max_unacknowledged:",
+        "if False:",
+        tests=_HOSTILE_TESTS,
+    ),
+    Mutant(
+        "a reference to an actor of a third node passes",
+        ("R3-f",),
+        _REF,
+        "return self._target.number if calls is self._calls else None",
+        "return self._target.number",
+        tests=("tests/remote/links/test_references.py",),
+    ),
+    Mutant(
+        "a node gets a remote reference to its own actor",
+        ("R3-f",),
+        "greenroom.remote.links._link_references",
+        'case {"there": int(number)} if (ref := self._served.ref(number)) is not None:',
+        'case {"there": int(number)} if (ref := self._calls.target(number)) is not None:',
+        tests=("tests/remote/links/test_references.py",),
+    ),
+    Mutant(
+        "a message from another node has no cause",
+        ("R4-d",),
+        "greenroom.remote.links._link_record",
+        "cause=cause)) if cause else 0",
+        "cause=cause)) and 0",
+        tests=("tests/remote/links/test_causes.py",),
+    ),
+    Mutant(
+        "a watch that is cancelled stays open",
+        ("R3-a",),
+        _CALLS,
+        "        if self._callback is not None:\n            self._callback = None\n",
+        "        if self._callback is not None:\n",
+        tests=("tests/remote/links/test_ref_conformance.py",),
     ),
     Mutant(
         "a proof holds for every node",
@@ -151,6 +209,22 @@ LINKS: Final = (
         "any(fnmatchcase(name, pattern) for pattern in self.names)",
         "True",
         tests=_PERMITS_TESTS,
+    ),
+    Mutant(
+        "a port without TLS is open to other machines",
+        ("R13-d",),
+        "greenroom.serving._listeners",
+        "if place.tls is None and not address.is_loopback:",
+        "if False:",
+        tests=_TLS_TESTS,
+    ),
+    Mutant(
+        "every certificate is accepted",
+        ("R13-d",),
+        "greenroom.serving._client_connection",
+        "ssl_context=tls or ssl.create_default_context()",
+        "ssl_context=ssl._create_unverified_context()",
+        tests=_TLS_TESTS,
     ),
     Mutant(
         "a close does not wait for what was sent",

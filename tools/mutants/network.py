@@ -22,10 +22,10 @@ NETWORK: Final = (
         "frames are acknowledged before they are delivered",
         ("R15-a",),
         _LINK,
-        "            self._wire.receive(message, self._deliver)\n",
-        "            self._wire.receive(\n"
-        "                message, lambda number, frame: self._after(0.5, lambda: self._deliver(number, frame))\n"
-        "            )\n",
+        "        self._wire.receive(message, self._deliver)\n",
+        "        self._wire.receive(\n"
+        "            message, lambda number, frame: self._after(0.5, lambda: self._deliver(number, frame))\n"
+        "        )\n",
         tests=_TESTS,
     ),
     Mutant(
@@ -39,7 +39,7 @@ NETWORK: Final = (
     Mutant(
         "the name in a hello is believed",
         ("R15-a",),
-        _NODE,
+        "greenroom.remote.links._dialling",
         "judge=lambda shown: theirs.node if is_right(shown) else None",
         "judge=lambda shown: theirs.node",
         tests=_TESTS,

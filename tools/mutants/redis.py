@@ -40,7 +40,7 @@ REDIS: Final = (
     ),
     Mutant(
         "a new holder has the number of the one before",
-        ("R9-b",),
+        ("R9-b", "RM-12"),
         _LEASES,
         "fence = Fence(found.epoch + 1, holder)",
         "fence = Fence(found.epoch, holder)",

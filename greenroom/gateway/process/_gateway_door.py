@@ -10,7 +10,7 @@ from greenroom.gateway.process._gateway_log import LogLevel
 from greenroom.gateway.process._secret_reader import SecretReader
 from greenroom.gateway.rpc._rpc_tokens import NamedToken
 from greenroom.gateway.rpc._scopes import RpcScope
-from greenroom.serving import Incident, Tcp
+from greenroom.serving import Incident, Tcp, read_certificate
 
 
 def listening_place(config: GatewayConfig, base: Path, port: int | None = None) -> Tcp:
@@ -29,13 +29,10 @@ def listening_place(config: GatewayConfig, base: Path, port: int | None = None) 
     number = door.port if port is None else port
     if door.tls is None:
         return Tcp(host=host, port=number)
-    import ssl
-
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
-        tls.load_cert_chain(base / Path(door.tls.cert).expanduser(), base / Path(door.tls.key).expanduser())
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"gateway.tls: the certificate cannot be used: {error}") from None
+        tls = read_certificate(base / Path(door.tls.cert).expanduser(), base / Path(door.tls.key).expanduser())
+    except UsageError as error:
+        raise UsageError(f"gateway.tls: {error}") from None
     return Tcp(host=host, port=number, tls=tls)
 
 

@@ -5,14 +5,15 @@ from greenroom._lazy_names import TYPE_CHECKING, lazy_names
 if TYPE_CHECKING:
     from greenroom.remote.links._dialling import Dial, Unreachable
     from greenroom.remote.links._link import Link, LinkPace
-    from greenroom.remote.links._link_checks import NodeViolation, check_nodes, link_checks_for
+    from greenroom.remote.links._link_checks import NodeViolation, causes_across, check_nodes, link_checks_for
+    from greenroom.remote.links._link_peers import LinkPeer
     from greenroom.remote.links._link_permits import LinkPermit
     from greenroom.remote.links._link_record import EVENTS
     from greenroom.remote.links._link_states import LinkChanged, LinkState, RemoteMessageDied
-    from greenroom.remote.links._node import LinkNode, LinkPeer, open_node
+    from greenroom.remote.links._node import LinkNode, open_node
+    from greenroom.remote.links._published_actors import PublishedActors
     from greenroom.remote.links._remote_calls import LinkLost, RemoteError
     from greenroom.remote.links._remote_ref import RemoteRef
-    from greenroom.remote.links._served_actors import PublishedActors
 else:
     __getattr__, __dir__ = lazy_names(
         globals(),
@@ -22,8 +23,9 @@ else:
                 "Link",
                 "LinkPace",
             ),
+            "greenroom.remote.links._link_peers": ("LinkPeer",),
             "greenroom.remote.links._link_permits": ("LinkPermit",),
-            "greenroom.remote.links._link_checks": ("NodeViolation", "check_nodes", "link_checks_for"),
+            "greenroom.remote.links._link_checks": ("NodeViolation", "causes_across", "check_nodes", "link_checks_for"),
             "greenroom.remote.links._link_record": ("EVENTS",),
             "greenroom.remote.links._link_states": (
                 "LinkChanged",
@@ -32,7 +34,6 @@ else:
             ),
             "greenroom.remote.links._node": (
                 "LinkNode",
-                "LinkPeer",
                 "open_node",
             ),
             "greenroom.remote.links._remote_calls": (
@@ -40,7 +41,7 @@ else:
                 "RemoteError",
             ),
             "greenroom.remote.links._remote_ref": ("RemoteRef",),
-            "greenroom.remote.links._served_actors": ("PublishedActors",),
+            "greenroom.remote.links._published_actors": ("PublishedActors",),
         },
     )
 
@@ -61,6 +62,7 @@ __all__ = [
     "RemoteMessageDied",
     "RemoteRef",
     "Unreachable",
+    "causes_across",
     "check_nodes",
     "link_checks_for",
     "open_node",

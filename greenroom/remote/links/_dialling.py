@@ -1,10 +1,11 @@
-"""Connections to other nodes: their addresses, and the handshake of the side that dials."""
+"""Connections to other nodes: their addresses, and the handshakes of both sides."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, final
 from urllib.parse import urlsplit
@@ -30,6 +31,7 @@ from greenroom.remote.wire import (
 from greenroom.serving import (
     Address,
     CannotConnect,
+    Connection,
     ConnectionEnded,
     TcpAddress,
     UnixAddress,
@@ -161,3 +163,33 @@ async def greet(connection: LinkConnection, ours: Hello, token: bytes, *, node: 
     code, unreachable = refused
     await connection.close(code, str(unreachable))
     raise unreachable
+
+
+async def welcome(
+    connection: Connection, hello_for: Callable[[Hello], Hello], token_of: Callable[[str], bytes]
+) -> Hello:
+    """Prove both sides of a connection that the other side dialled to each other; return the other side's hello.
+
+    Args:
+        connection: The connection.
+        hello_for: Returns the hello that answers that of the other side.
+        token_of: Returns the token of a node by its name; for one that is not expected, one that nobody knows.
+
+    Raises:
+        WireError: What the other side sent is no handshake, or there is no common version.
+        NotProven: It does not know the token.
+        ConnectionEnded: The connection ended.
+    """
+    theirs = read_hello(await connection.receive())
+    ours = hello_for(theirs)
+    await connection.send(ours.to_bytes())
+    try:
+        agreed_version(ours, theirs)
+    except NoCommonVersion as error:
+        raise WireError(NO_COMMON_VERSION, str(error)) from None
+    proof = read_proof(await connection.receive())
+    token = token_of(theirs.node)
+    is_right = partial(is_proof, token=token, role="dials", dialler=theirs, listener=ours)
+    await connection.prove(proof, judge=lambda shown: theirs.node if is_right(shown) else None)
+    await connection.send(proof_message(prove(token, "listens", dialler=theirs, listener=ours)))
+    return theirs

@@ -19,10 +19,12 @@ from greenroom.core import Recorder, open_bare_nursery
 from greenroom.core.validation import positive
 from greenroom.remote.links._link_permits import LinkPermit
 from greenroom.remote.links._link_record import LinkFrameSent, LinkFrameTaken, LinkRecord
+from greenroom.remote.links._link_references import LinkReferences
 from greenroom.remote.links._link_states import LinkChanged, LinkEdge, LinkState, next_link_state
+from greenroom.remote.links._published_actors import PublishedActors
 from greenroom.remote.links._remote_calls import LinkLost, RemoteCalls
 from greenroom.remote.links._remote_ref import REMOTE_ASK_S, RemoteRef
-from greenroom.remote.links._served_actors import PublishedActors, ServedActors
+from greenroom.remote.links._served_actors import ServedActors
 from greenroom.remote.wire import (
     LINK_CLOSED,
     MAX_MESSAGE,
@@ -132,6 +134,7 @@ class Link:
         self._record = record = LinkRecord(node, id_, recorder.emit, has_frames=records_frames)
         self._calls = RemoteCalls(node, codec, self._wire, self.put, after, recorder.emit, record)
         self._served = ServedActors(node, self.put, codec, published, nursery, after, recorder.emit, record, permit)
+        self._calls.references = self._served.references = LinkReferences(self._calls, self._served)
         self._handlers: dict[type[LinkFrame], Callable[[int, Any], None]] = {
             **self._calls.handlers,
             **self._served.handlers,
@@ -141,6 +144,11 @@ class Link:
         self._changed = trio.Event()
         self._connections = self._sent_bytes = self._received_bytes = 0
         self._forget_loss: Callable[[], None] = lambda: None
+        self._forget_tick: Callable[[], None] = lambda: None
+        self._forget_owed: Callable[[], None] | None = None
+        self._is_due = False
+        """True if the other side has to hear something, even if there is no frame for it."""
+        self._spoke_s = -math.inf
 
     def __repr__(self) -> str:
         return f"<Link to {self.node!r}: {self.state}>"
@@ -291,17 +299,20 @@ class Link:
     async def _read(self, connection: LinkConnection, tick_s: float) -> str:
         """Take messages until the other side is silent."""
         silence_s = SILENT_TICKS * tick_s
-        while True:
-            with trio.move_on_after(silence_s) as limit:
+        with trio.CancelScope() as limit:  # one for all messages: its deadline is moved
+            while True:
+                limit.deadline = trio.current_time() + silence_s
                 message = await connection.receive()
-            if limit.cancelled_caught:
-                return f"nothing was heard for {silence_s:g} s"
-            self._received_bytes += len(message)
-            self._wire.receive(message, self._deliver)
-            self._calls.note_room()
-            self._news.set()
-            if self._wire.is_acknowledged:
-                self._note_change()
+                self._take(message)
+        return f"nothing was heard for {silence_s:g} s"
+
+    def _take(self, message: str | bytes) -> None:
+        self._received_bytes += len(message)
+        self._wire.receive(message, self._deliver)
+        self._calls.note_room()
+        self._note_received()
+        if self._wire.is_acknowledged:
+            self._note_change()
 
     def _deliver(self, number: int, frame: LinkFrame) -> None:
         if self._record.has_frames:
@@ -310,24 +321,52 @@ class Link:
 
     async def _write(self, connection: LinkConnection, scope: trio.CancelScope) -> None:
         """Send what is due, and a keepalive at least every tick."""
-        spoke_s, owes_since_s = trio.current_time(), math.inf
+        self._spoke_s = trio.current_time()
+        self._is_due = False
+        self._forget_tick = self._after(self._pace.tick_s, self._tick)
         try:
             while True:
                 message = self._wire.next_message()
                 if message is None:
-                    self._news = trio.Event()
-                    owes_since_s = min(owes_since_s, trio.current_time()) if self._wire.owed else math.inf
-                    due_s = min(spoke_s + self._pace.tick_s, owes_since_s + ACKNOWLEDGE_S)
-                    with trio.move_on_at(due_s) as quiet:
+                    if not self._is_due:
+                        self._news = trio.Event()
                         await self._news.wait()
-                    if not quiet.cancelled_caught:
                         continue
                     message = self._wire.acknowledgement()
+                self._is_due = False
                 self._sent_bytes += len(message)
-                spoke_s, owes_since_s = trio.current_time(), math.inf
+                self._spoke_s = trio.current_time()
                 await connection.send(message)
         except ConnectionEnded:
             scope.cancel("the connection has ended")
+        finally:
+            self._forget_tick()
+            if self._forget_owed is not None:
+                self._forget_owed()
+                self._forget_owed = None
+
+    def _note_received(self) -> None:
+        """Wake the writer if it has something to send; what came is acknowledged with the next frame, or after a while alone."""
+        wire = self._wire
+        if wire.has_more or wire.must_acknowledge:
+            self._news.set()
+        elif self._forget_owed is None and wire.owed:
+            self._forget_owed = self._after(ACKNOWLEDGE_S, self._acknowledge)
+
+    def _acknowledge(self) -> None:
+        self._forget_owed = None
+        if self._wire.owed:
+            self._is_due = True
+            self._news.set()
+
+    def _tick(self) -> None:
+        """Send something if nothing was sent for a tick, and look again when the next one is due."""
+        left_s = self._spoke_s + self._pace.tick_s - trio.current_time()
+        if left_s <= 0:
+            self._is_due = True
+            self._news.set()
+            left_s = self._pace.tick_s
+        self._forget_tick = self._after(left_s, self._tick)
 
     # --- states --------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The invariants of links: those that the journal of one node can show, and those that need the journals of both.
+"""The invariants of links: those that the journal of one node can show, and those that need the journals of both; and causes across links.
 
     for violation in check_nodes({"shop#1": entries, "desk#1": others}):
         print(violation)
@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
+from greenroom.core import UsageError
 from greenroom.remote.links._handover_checks import handover_findings
 from greenroom.trace import Check, Entry, Violation, check_journal
 
@@ -351,3 +352,35 @@ def _at_rest(sides: _Sides, living: set[str]) -> _Found:
         if other is not None and key not in other.taken:
             id_ = "N-9" if entry["frame"] in _ORDERS else "N-10"
             yield id_, entry.seq, f"{entry['frame']} {entry['number']} to {end.node} has not arrived"
+
+
+def causes_across(journals: Mapping[str, Sequence[Entry]], label: str, seq: int) -> list[tuple[str, Entry]]:
+    """Return what led to an event, the latest first: the journal of each event, and the event. It ends where a journal is missing.
+
+    Args:
+        journals: The journal of each node, by any label.
+        label: The journal of the event.
+        seq: Its number.
+
+    Raises:
+        UsageError: There is no such event.
+    """
+    by_seq = {name: {entry.seq: entry for entry in entries} for name, entries in journals.items()}
+    linked = {
+        (name, entry["link"]) for name, entries in journals.items() for entry in entries if entry.kind == "link.state"
+    }
+    entry = by_seq.get(label, {}).get(seq)
+    if entry is None:
+        raise UsageError(f"there is no event {seq} in the journal {label!r}")
+    found: list[tuple[str, Entry]] = []
+    while True:
+        if entry.kind == "link.caused":
+            link = entry["link"]
+            others = [name for name, its in sorted(linked) if its == link and name != label]
+            label, seq = (others[0] if others else ""), entry["cause"]
+        else:
+            seq = entry.event.parent
+        entry = by_seq.get(label, {}).get(seq)
+        if entry is None or (label, entry) in found:  # a node may name any event of another one
+            return found
+        found.append((label, entry))

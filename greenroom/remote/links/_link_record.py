@@ -6,15 +6,22 @@ with `records_frames`: each costs a line. Must not know: sockets, actors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias, final
+
+import trio
 
 from greenroom.core import Event, Level, OneOf, frozen
 from greenroom.remote.links._link_states import LINK_EVENTS, RemoteMessageDied
 from greenroom.remote.wire import LinkFrame
+from greenroom.serving import Incident
 
 CallKind: TypeAlias = Literal["ask", "find", "abort", "watch", "tell"]
 CallEnd: TypeAlias = Literal["answered", "failed", "withdrawn", "lost", "placed", "refused"]
+_MAX_REFUSED_A_MINUTE: Final = 100
+_MINUTE_S: Final = 60.0
+_MAX_WHY: Final = 200
 _CALLS: Final[tuple[CallKind, ...]] = ("ask", "find", "abort", "watch", "tell")
 _ENDS: Final[tuple[CallEnd, ...]] = ("answered", "failed", "withdrawn", "lost", "placed", "refused")
 
@@ -123,7 +130,75 @@ class LinkCallSettled(Event):
     """
 
 
-EVENTS: Final = (*LINK_EVENTS, NodeOpened, NodeClosed, LinkFrameSent, LinkFrameTaken, LinkCallSettled)
+@final
+@frozen(kw_only=True)
+class LinkRefused(Event):
+    """A connection to this node was refused before it carried a link. At most 100 a minute are recorded."""
+
+    kind: ClassVar[str] = "link.refused"
+
+    address: str
+    """Address of the other side; `unix` for a Unix socket. It is not known which node it is."""
+    why: str
+    """The reason."""
+    code: int = 0
+    """Status of the answer, or code of the close; 0 if there was none."""
+    unrecorded: int = 0
+    """Number of further ones that were not recorded since the one before."""
+
+
+@final
+@frozen(kw_only=True)
+class LinkCaused(Event):
+    """Something came over a link because of an event in the journal of the other node; its effects here have this event as parent."""
+
+    kind: ClassVar[str] = "link.caused"
+
+    node: str
+    """Name of the other node."""
+    link: str
+    """Id of the link, which both journals have."""
+    cause: int
+    """Number of the event over there."""
+
+
+EVENTS: Final = (
+    *LINK_EVENTS,
+    NodeOpened,
+    NodeClosed,
+    LinkRefused,
+    LinkCaused,
+    LinkFrameSent,
+    LinkFrameTaken,
+    LinkCallSettled,
+)
+
+
+@final
+class RefusedConnections:
+    """The record of refused connections: bounded, because whoever reaches the node can cause them.
+
+    Args:
+        emit: Records an event.
+    """
+
+    def __init__(self, emit: Callable[[Event], object]) -> None:
+        self._emit = emit
+        self._since_s = -math.inf
+        self._recorded = self._unrecorded = 0
+
+    def note(self, incident: Incident) -> None:
+        """Record a connection that was refused; beyond 100 a minute it is counted only."""
+        now_s = trio.current_time()
+        if now_s - self._since_s >= _MINUTE_S:
+            self._since_s, self._recorded = now_s, 0
+        if self._recorded >= _MAX_REFUSED_A_MINUTE:
+            self._unrecorded += 1
+            return
+        self._recorded += 1
+        unrecorded, self._unrecorded = self._unrecorded, 0
+        why = incident.reason[:_MAX_WHY]
+        self._emit(LinkRefused(address=incident.address, why=why, code=incident.status, unrecorded=unrecorded))
 
 
 @final
@@ -139,7 +214,7 @@ class LinkRecord:
 
     __slots__ = ("_emit", "_link", "_node", "has_frames")
 
-    def __init__(self, node: str, link: str, emit: Callable[[Event], object], *, has_frames: bool) -> None:
+    def __init__(self, node: str, link: str, emit: Callable[[Event], int], *, has_frames: bool) -> None:
         self._node = node
         self._link = link
         self._emit = emit
@@ -162,6 +237,10 @@ class LinkRecord:
                 path=path,
             )
         )
+
+    def caused(self, cause: int) -> int:
+        """Record that something comes because of an event over there; return the number of that record, 0 if there was none."""
+        return self._emit(LinkCaused(node=self._node, link=self._link, cause=cause)) if cause else 0
 
     def dead(self, path: str, reason: str, number: int) -> RemoteMessageDied:
         """Return the event of a message that was accepted and not delivered."""

@@ -103,16 +103,16 @@ class RemoteMessageDied(Event):
 @final
 @frozen(kw_only=True)
 class LinkForbade(Event):
-    """Another node has tried what it may not do. Recorded once for each link and permission."""
+    """Another node has tried what it may not do, or named an actor that it has not found. Recorded once for each link and permission."""
 
     kind: ClassVar[str] = "link.forbidden"
 
     node: str
     """Name of the other node."""
     verb: str
-    """The permission that it lacks."""
+    """The permission that it lacks, or would have needed."""
     path: str
-    """Path of the actor; empty if there is none."""
+    """Path of the actor; empty if it has found none under that number."""
 
 
 LINK_EVENTS: Final = (LinkChanged, RemoteMessageDied, LinkForbade)

@@ -12,44 +12,33 @@ input can make only its own connection fail.
 from __future__ import annotations
 
 import secrets
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, final
 
-import attrs
 import trio
 
 from greenroom._version import __version__
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import NameTaken, UsageError
-from greenroom.remote.links._dialling import LINK_PATH, Dial, Unreachable, dialled, greet, read_address
+from greenroom.remote.links._dialling import LINK_PATH, Dial, Unreachable, dialled, greet, read_address, welcome
 from greenroom.remote.links._link import CLOSE_S, Link, LinkConnection, LinkPace
+from greenroom.remote.links._link_peers import LinkPeer, check_peers
 from greenroom.remote.links._link_permits import LinkPermit
-from greenroom.remote.links._link_record import NodeClosed, NodeOpened
+from greenroom.remote.links._link_record import NodeClosed, NodeOpened, RefusedConnections
 from greenroom.remote.links._link_states import LinkState
+from greenroom.remote.links._published_actors import PublishedActors
 from greenroom.remote.links._remote_calls import LinkLost
-from greenroom.remote.links._served_actors import PublishedActors
 from greenroom.remote.wire import (
     BAD_NUMBER,
     MAX_HELLO,
     MAX_MESSAGE,
-    NO_COMMON_VERSION,
     SUBPROTOCOL,
     Hello,
     MessageCodec,
-    NoCommonVersion,
     WireError,
-    agreed_version,
-    check_node_name,
-    check_token,
-    is_proof,
     new_id,
-    proof_message,
-    prove,
-    read_hello,
-    read_proof,
 )
 from greenroom.serving import Connection, ConnectionEnded, Incident, Tcp, UnixSocket, Upgrade, open_server
 from greenroom.supervisor import ChildSpec, Restart, Runtime, Supervisor
@@ -58,21 +47,7 @@ MAX_LINKS: Final = 256
 """Links of a node that are not lost."""
 _FIRST_DELAY_S: Final = 0.05
 _MAX_DELAY_S: Final = 2.0
-
-
-@final
-@attrs.frozen(kw_only=True)
-class LinkPeer:
-    """Another node, as this one knows it."""
-
-    token: bytes = attrs.field(repr=False, converter=check_token)
-    """The secret of both nodes: at least 32 random bytes. It never crosses a connection."""
-    address: str = ""
-    """Where it listens: `unix:/path`, `http://127.0.0.1:port` or `https://host:port`; empty if only it connects."""
-    tls: ssl.SSLContext | None = attrs.field(default=None, repr=False)
-    """Certificates that count for `https`; by default those of the system."""
-    permit: LinkPermit = attrs.field(factory=LinkPermit)
-    """Permissions with actors of this node; by default `tell`, `ask` and `watch` those that are published."""
+_TRY_LATER: Final = 1013
 
 
 @final
@@ -114,6 +89,7 @@ class LinkNode:
         dial: Dial,
         records_frames: bool,
         guests: LinkPeer | None,
+        report: Callable[[Incident], None] | None,
     ) -> None:
         self.name = name
         self.boot = new_id(runtime.ports.ids)
@@ -127,6 +103,8 @@ class LinkNode:
         self._pace = pace
         self._dial = dial
         self._records_frames = records_frames
+        self._report = report
+        self._refused = RefusedConnections(runtime.recorder.emit)
         self._links: dict[tuple[str, str], Link] = {}
         self._dials = {node: trio.Lock() for node in peers}
         self.addresses: tuple[str, ...] = ()
@@ -247,52 +225,60 @@ class LinkNode:
     async def serve(self, connection: Connection) -> None:
         """Serve a connection that another node has opened."""
         try:
-            theirs = read_hello(await connection.receive())
+            theirs = await welcome(connection, self._answering, self._token_of)
+            link = await self._taken_up(theirs)
         except WireError as error:
+            self.note_incident(
+                Incident(
+                    kind="refused", address=connection.address, reason=str(error), path=LINK_PATH, status=error.code
+                )
+            )
             await connection.close(error.code, str(error))
             return
-        peer = self._peers.get(theirs.node, self._guests)
-        token = peer.token if peer is not None else secrets.token_bytes(32)
-        link = self._links.get((theirs.node, theirs.link))
-        is_known = link is not None and link.boot == theirs.boot
-        ours = Hello(
-            node=self.name,
-            boot=self.boot,
-            link=theirs.link,
-            got=link.got() if link is not None and is_known else (0, 0),
-            tick_s=self._pace.tick_s,
-            build=__version__,
+        await self._carried(link, connection, theirs)
+
+    def _answering(self, theirs: Hello) -> Hello:
+        link = self._known(theirs)
+        got = (0, 0) if link is None else link.got()
+        return Hello(
+            node=self.name, boot=self.boot, link=theirs.link, got=got, tick_s=self._pace.tick_s, build=__version__
         )
-        await connection.send(ours.to_bytes())
-        try:
-            agreed_version(ours, theirs)
-            proof = read_proof(await connection.receive())
-        except NoCommonVersion as error:
-            await connection.close(NO_COMMON_VERSION, str(error))
-            return
-        except WireError as error:
-            await connection.close(error.code, str(error))
-            return
-        is_right = partial(is_proof, token=token, role="dials", dialler=theirs, listener=ours)
-        await connection.prove(proof, judge=lambda shown: theirs.node if is_right(shown) else None)
-        await connection.send(proof_message(prove(token, "listens", dialler=theirs, listener=ours)))
+
+    def _token_of(self, node: str) -> bytes:
+        peer = self._peers.get(node, self._guests)
+        return peer.token if peer is not None else secrets.token_bytes(32)
+
+    def _known(self, theirs: Hello) -> Link | None:
+        """Return the link of another node's hello; None if it is a new one, or of an earlier start of that node."""
+        link = self._links.get((theirs.node, theirs.link))
+        return link if link is not None and link.boot == theirs.boot else None
+
+    async def _taken_up(self, theirs: Hello) -> Link:
+        """Return the link that a node which has proven itself takes up, or begins.
+
+        Raises:
+            WireError: It cannot.
+        """
         for each in self.links():
             if each.node == theirs.node and each.boot not in ("", theirs.boot):
                 each.lose(f"node {each.node!r} has started anew")
-        if not is_known:
-            if tuple(theirs.got) != (0, 0) or theirs.expects not in ("", self.boot):
-                await connection.close(BAD_NUMBER, "this link is not known here")
-                return
-            if len(self._links) >= MAX_LINKS:
-                await connection.close(1013, f"there are {MAX_LINKS} links")
-                return
-            try:
-                link = await self._start(theirs.node, theirs.link, theirs.boot, None)
-            except NameTaken:
-                await connection.close(BAD_NUMBER, "another connection opens this link")
-                return
-        assert link is not None
-        await self._carried(link, connection, theirs)
+        link = self._known(theirs)
+        if link is not None:
+            return link
+        if tuple(theirs.got) != (0, 0) or theirs.expects not in ("", self.boot):
+            raise WireError(BAD_NUMBER, "this link is not known here")
+        if len(self._links) >= MAX_LINKS:
+            raise WireError(_TRY_LATER, f"there are {MAX_LINKS} links")
+        try:
+            return await self._start(theirs.node, theirs.link, theirs.boot, None)
+        except NameTaken:
+            raise WireError(BAD_NUMBER, "another connection opens this link") from None
+
+    def note_incident(self, incident: Incident) -> None:
+        """Record a connection that was not let in, and report it."""
+        self._refused.note(incident)
+        if self._report is not None:
+            self._report(incident)
 
     # --- links ----------------------------------------------------------------------------------------------------------
 
@@ -351,22 +337,8 @@ class LinkNode:
 _TEMPORARY: Final = ChildSpec(restart=Restart.TEMPORARY)
 
 
-def _check_nodes(name: str, peers: Mapping[str, LinkPeer]) -> None:
-    """Raise UsageError if a name or an address cannot be used."""
-    try:
-        for each in (name, *peers):
-            check_node_name(each)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    for peer in peers.values():
-        if peer.address:
-            read_address(peer.address)
-
-
 @asynccontextmanager
-async def _listening(
-    node: LinkNode, listen: Sequence[Tcp | UnixSocket], hosts: Sequence[str], report: Callable[[Incident], None] | None
-) -> AsyncIterator[None]:
+async def _listening(node: LinkNode, listen: Sequence[Tcp | UnixSocket], hosts: Sequence[str]) -> AsyncIterator[None]:
     """Take links wherever it is said, if anywhere."""
     if not listen:
         yield
@@ -380,7 +352,7 @@ async def _listening(
         max_bytes=MAX_MESSAGE,
         refuses_origins=True,
     )
-    async with open_server([upgrade], listen=listen, hosts=hosts, report=report) as server:
+    async with open_server([upgrade], listen=listen, hosts=hosts, report=node.note_incident) as server:
         node.addresses = server.addresses
         yield
 
@@ -412,8 +384,7 @@ async def open_node(
         listen: Where links are taken; nowhere by default. Beyond this machine TLS is required.
         hosts: Further exact values of `Host` under which it is reached.
         pace: Times of links.
-        guests: Nodes of any other name that know this token and connect to this one, such as the runs of one user; by default there are
-            none. Any process that knows the token may claim any of those names.
+        guests: Nodes of any other name that know this token, such as the runs of one user; each may claim any of those names.
         report: Called with what a log should name.
         dial: Opens connections; by default WebSockets. Tests hand in connections in memory.
         records_frames: True to record each frame that crosses a link, for checks over the journals of all nodes.
@@ -421,7 +392,7 @@ async def open_node(
     Raises:
         UsageError: A name, a token, an address or a place to listen cannot be used; the text says which.
     """
-    _check_nodes(name, peers or {})
+    check_peers(name, peers or {})
     supervisor = await runtime.spawn_supervisor("remote", escalates=False)
     node = LinkNode(
         runtime,
@@ -433,10 +404,11 @@ async def open_node(
         dial=dial,
         records_frames=records_frames,
         guests=guests,
+        report=report,
     )
     runtime.recorder.emit(NodeOpened(node=name, boot=node.boot, records_frames=records_frames))
     try:
-        async with _listening(node, listen, hosts, report):
+        async with _listening(node, listen, hosts):
             yield node
             await node.close()
     finally:

@@ -18,8 +18,9 @@ from greenroom.actors._lifecycle import describe
 from greenroom.core import Cause, Event, PeerError, Undelivered, UsageError
 from greenroom.mailbox import Delivery
 from greenroom.remote.links._link_record import CallEnd, LinkRecord
-from greenroom.remote.links._served_actors import FORBIDDEN, MAX_OPEN_CALLS
+from greenroom.remote.links._served_actors import FORBIDDEN, MAX_FOUND, MAX_OPEN_CALLS
 from greenroom.remote.wire import (
+    BAD_NUMBER,
     AbortedFrame,
     AbortFrame,
     AnswerFrame,
@@ -33,11 +34,13 @@ from greenroom.remote.wire import (
     LinkFrame,
     LinkWire,
     MessageCodec,
+    ReferenceCodec,
     RefusedFrame,
     TellFrame,
     UnreadableValue,
     UnwatchFrame,
     WatchFrame,
+    WireError,
 )
 from greenroom.waiting import ReplySlot
 
@@ -141,6 +144,8 @@ class RemoteCalls:
     ) -> None:
         self.node = node
         self.codec = codec
+        self.references: ReferenceCodec | None = None
+        """Writes and reads references to actors; set by the link."""
         self.is_lost = False
         self.put = put
         self.note = note
@@ -243,7 +248,27 @@ class RemoteCalls:
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
+    def _check_asked(self, number: int) -> None:
+        """Refuse an answer to something that was never asked; one that is late is none."""
+        if not 0 < number <= self._last:
+            raise WireError(BAD_NUMBER, f"an answer to call {number}, which was never made")
+
+    def target(self, number: int) -> RemoteTarget | None:
+        """Return an actor of the other node that was found, or that it has sent; None if there is none."""
+        return self._targets.get(number)
+
+    def write(self, value: Any) -> Any:
+        """Return a message as JSON can express it. Raises `UsageError`."""
+        return self.codec.write(value, self.references)
+
+    def _target(self, number: int) -> RemoteTarget:
+        target = self._targets.get(number)
+        if target is None:
+            raise WireError(BAD_NUMBER, f"a word about actor {number}, which was never found")
+        return target
+
     def _settle(self, kind: type[LinkFrame], number: int, value: Any, error: Exception | None = None) -> None:
+        self._check_asked(number)
         call = self._calls.get(number)
         if call is not None and call.answer is kind:
             del self._calls[number]
@@ -254,7 +279,7 @@ class RemoteCalls:
             self._settle(AnswerFrame, frame.ask, None, RemoteError(self.node, frame.error[:200], frame.why))
             return
         try:
-            self._settle(AnswerFrame, frame.ask, self.codec.read(frame.value))
+            self._settle(AnswerFrame, frame.ask, self.codec.read(frame.value, self.references))
         except UnreadableValue as error:
             self._settle(AnswerFrame, frame.ask, None, RemoteError(self.node, "UnreadableValue", str(error)))
 
@@ -267,12 +292,18 @@ class RemoteCalls:
         self._settle(AbortedFrame, frame.abort, known.get(frame.status, AbortStatus.IDLE))
 
     def _found(self, _: int, frame: FoundFrame) -> None:
+        if frame.find:  # else it is the first reference to an actor, which is in a later frame
+            self._check_asked(frame.find)
         if frame.to:
+            if frame.to not in self._targets and len(self._targets) >= MAX_FOUND:
+                raise WireError(BAD_NUMBER, f"more than {MAX_FOUND:,} actors were found")
             target = self._targets.setdefault(frame.to, RemoteTarget(frame.to, frame.path, 0))
             target.places += frame.places
-        self._settle(FoundFrame, frame.find, frame)
+        if frame.find:
+            self._settle(FoundFrame, frame.find, frame)
 
     def _down(self, _: int, frame: DownFrame) -> None:
+        self._check_asked(frame.watch)
         subscription = self._watches.pop(frame.watch, None)
         if subscription is None:
             return
@@ -284,20 +315,17 @@ class RemoteCalls:
                 state=states.get(frame.state, State.FAILED),
                 cause=Cause(frame.who, frame.why) if frame.who or frame.why else None,
                 error=RemoteError(self.node, *_split(frame.error)) if frame.error else None,
-                seq=0,
+                seq=self.record.caused(frame.parent),
                 path=subscription.path,
             )
         )
 
     def _credit(self, _: int, frame: CreditFrame) -> None:
-        target = self._targets.get(frame.to)
-        if target is not None:
-            target.places += frame.places
+        self._target(frame.to).places += frame.places
 
     def _refused(self, _: int, frame: RefusedFrame) -> None:
-        target = self._targets.get(frame.to)
+        path = self._target(frame.to).path
         reason = frame.why if frame.why in ("no_actor", "ended", "unreadable", FORBIDDEN) else "no_actor"
-        path = "" if target is None else target.path
         self.note(self.record.dead(path, reason, frame.tell))
 
     def lose(self, unacknowledged: list[tuple[int, LinkFrame]]) -> None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar, final
 
-from greenroom.actors import AbortStatus, Down
+from greenroom.actors import CURRENT, AbortStatus, Down
 from greenroom.actors._ref import AcceptedRequest
 from greenroom.core import AskTimedOut, UsageError
 from greenroom.mailbox import Delivery, Lane
@@ -24,11 +24,18 @@ REMOTE_ASK_S: Final = 30.0
 """Default timeout of an ask of an actor of another node, in seconds."""
 
 
+def _cause() -> int:
+    """Return the number of the event that leads to what is sent; 0 outside of actors."""
+    here = CURRENT.get()
+    return 0 if here is None else here.seq
+
+
 @final
 class RemoteRef(Generic[M]):
     """A reference to an actor of another node. It belongs to that start of the node: when the link is lost, it is closed permanently.
 
-    `get_state`, `statistics`, `suspend`, `resume`, `withdraw` and `notify` of a `Ref` are not offered: they need an answer in the same step.
+    `get_state`, `statistics`, `suspend`, `resume`, `drain`, `withdraw`, `notify`, `pinned` and the states of a `Ref` are not offered: they
+    need an answer in the same step.
     """
 
     __slots__ = ("_calls", "_target")
@@ -56,6 +63,10 @@ class RemoteRef(Generic[M]):
         """The actor's path over there."""
         return self._target.path
 
+    def number_on(self, calls: RemoteCalls) -> int | None:
+        """Return the actor's number on a link; None if it is reached over another one."""
+        return self._target.number if calls is self._calls else None
+
     def tell(self, message: M, lane: Lane = Lane.NEXT, *, size_bytes: int = 0) -> Delivery:
         """Send a message and return whether it was accepted; never waits.
 
@@ -73,10 +84,11 @@ class RemoteRef(Generic[M]):
         calls, target = self._calls, self._target
         if calls.is_lost:
             return Delivery.CLOSED
-        value = calls.codec.write(message)
+        value = calls.write(message)
         if target.places <= 0:
             return Delivery.FULL
-        sent = calls.put(TellFrame(to=target.number, lane=lane.value, value=value, size=size_bytes))
+        frame = TellFrame(to=target.number, lane=lane.value, value=value, size=size_bytes, parent=_cause())
+        sent = calls.put(frame)
         if sent is None:
             return Delivery.FULL
         target.places -= 1
@@ -122,9 +134,10 @@ class RemoteRef(Generic[M]):
             to=target.number,
             lane=lane.value,
             left_s=timeout_s,
-            value=calls.codec.write(request),
+            value=calls.write(request),
             size=size_bytes,
             cascade=cascade,
+            parent=_cause(),
         )
         late = AskTimedOut(f"{self.node}:{self.path}", timeout_s, path=self.path)
         answer: R = await calls.call(number, frame, timeout_s=timeout_s, on_timeout=late)

@@ -21,6 +21,7 @@ from greenroom.mailbox import Delivery, Lane
 from greenroom.remote.links._link_permits import LinkPermit, LinkVerb
 from greenroom.remote.links._link_record import LinkRecord
 from greenroom.remote.links._link_states import LinkForbade
+from greenroom.remote.links._published_actors import PublishedActors
 from greenroom.remote.wire import (
     AbortedFrame,
     AbortFrame,
@@ -34,6 +35,7 @@ from greenroom.remote.wire import (
     KillFrame,
     LinkFrame,
     MessageCodec,
+    ReferenceCodec,
     RefusedFrame,
     StopFrame,
     TellFrame,
@@ -49,6 +51,8 @@ _RETURNED_AT: Final = 64
 """Places are given back in groups of this size."""
 MAX_OPEN_CALLS: Final = 4_096
 """Asks, watches, searches and aborts of one link that may be open; as many of each from the other side."""
+MAX_FOUND: Final = 65_536
+"""Actors of one node to which a link may carry references; each stays known while the link lasts."""
 _MAX_WHY: Final = 2_000
 _TOO_LATE: Final = "no time was left"
 FORBIDDEN: Final = "forbidden"
@@ -61,45 +65,13 @@ def _sendable(text: str) -> str:
 
 
 @final
-class PublishedActors:
-    """The actors of a node that others may reach, by the name under which they were published."""
-
-    def __init__(self) -> None:
-        self._refs: dict[str, Ref[Any]] = {}
-
-    def publish(self, name: str, ref: Ref[Any]) -> None:
-        """Publish an actor, so that other nodes can find it.
-
-        Raises:
-            UsageError: Another living actor is published under that name.
-        """
-        known = self._refs.get(name)
-        if known is not None and known != ref and not known.cell.is_gone:
-            raise UsageError(f"{name!r} is published already, as {known.path!r}")
-        self._refs[name] = ref
-
-    def withdraw(self, name: str) -> Ref[Any] | None:
-        """Remove an actor, so that nobody finds it under that name any more; return it, or None if there is none."""
-        return self._refs.pop(name, None)
-
-    def has(self, ref: Ref[Any]) -> bool:
-        """Return True if an actor is published under any name."""
-        return ref in self._refs.values()
-
-    def find(self, name: str) -> Ref[Any] | None:
-        """Return the actor that was published under a name; None if there is none, or it has ended."""
-        ref = self._refs.get(name)
-        return None if ref is None or ref.cell.is_gone else ref
-
-
-@final
 @attrs.define(eq=False)
 class _Served:
     """An actor that the other node has found."""
 
     ref: Ref[Any]
-    waiting: deque[tuple[int, Lane, int, Any]] = attrs.field(factory=deque)
-    """Messages for which the mailbox had no place: number of the frame, lane, size, message."""
+    waiting: deque[tuple[int, Lane, int, int, Any]] = attrs.field(factory=deque)
+    """Messages for which the mailbox had no place: number of the frame, lane, size, event that led to it, message."""
     returned: int = 0
     """Places that are free again, and that the other node has not been told of."""
 
@@ -149,6 +121,8 @@ class ServedActors:
         self._forbade: set[LinkVerb] = set()
         self._send = send
         self._codec = codec
+        self.references: ReferenceCodec | None = None
+        """Writes and reads references to actors; set by the link."""
         self._published = published
         self._nursery = nursery
         self._after = after
@@ -175,17 +149,41 @@ class ServedActors:
 
     def _find(self, _: int, frame: FindFrame) -> None:
         ref = self._published.find(frame.path) if self._permit.may_find(frame.path) else None
-        if ref is None:
+        if ref is None or (self._last >= MAX_FOUND and ref.id not in self._numbers):
             self._send(FoundFrame(find=frame.find, to=0))
             return
-        number = self._numbers.get(ref.id)
-        places = 0
-        if number is None:
-            number = self._last = self._last + 1
-            self._numbers[ref.id] = number
-            self._actors[number] = _Served(ref)
-            places = PLACES
+        number, places = self._numbered(ref)
         self._send(FoundFrame(find=frame.find, to=number, path=ref.path, places=places))
+
+    def _numbered(self, ref: Ref[Any]) -> tuple[int, int]:
+        """Return the number of an actor for the other node, and the places that this grants: none if it has a number already."""
+        number = self._numbers.get(ref.id)
+        if number is not None:
+            return number, 0
+        if self._last >= MAX_FOUND:
+            raise UsageError(
+                f"the link to {self._node!r} has had references to {MAX_FOUND:,} actors, and takes no more"
+            )
+        number = self._last = self._last + 1
+        self._numbers[ref.id] = number
+        self._actors[number] = _Served(ref)
+        return number, PLACES
+
+    def share(self, ref: Ref[Any]) -> int:
+        """Publish an actor to the other node, as long as the link lasts; return its number.
+
+        Raises:
+            UsageError: The link has had references to 65,536 actors.
+        """
+        number, places = self._numbered(ref)
+        if places:
+            self._send(FoundFrame(find=0, to=number, path=ref.path, places=places))
+        return number
+
+    def ref(self, number: int) -> Ref[Any] | None:
+        """Return the actor of a number; None if there is none, or it was withdrawn."""
+        target = self._actors.get(number)
+        return None if target is None else target.ref
 
     def withdraw(self, ref: Ref[Any]) -> None:
         """Forget an actor: to the other node it is one that does not exist. What it has sent already is handled."""
@@ -197,16 +195,25 @@ class ServedActors:
         """Return True if the other node may do something; the first time that it may not is recorded."""
         if verb in self._permit.may:
             return True
+        self._note_forbidden(verb, to)
+        return False
+
+    def _actor(self, verb: LinkVerb, to: int) -> _Served | None:
+        """Return the actor of a number; None if there is none. A number that this link never gave is recorded."""
+        if not 0 < to <= self._last:
+            self._note_forbidden(verb, to)
+        return self._actors.get(to)
+
+    def _note_forbidden(self, verb: LinkVerb, to: int) -> None:
         if verb not in self._forbade:
             self._forbade.add(verb)
             target = self._actors.get(to)
             self._note(LinkForbade(node=self._node, verb=verb.value, path="" if target is None else target.ref.path))
-        return False
 
     # --- messages ---------------------------------------------------------------------------------------------------
 
     def _tell(self, number: int, frame: TellFrame) -> None:
-        target = self._actors.get(frame.to)
+        target = self._actor(LinkVerb.TELL, frame.to)
         lane = _LANES.get(frame.lane)
         if target is None or lane is None:
             self._refuse(None, number, frame.to, "no_actor")
@@ -215,22 +222,23 @@ class ServedActors:
             self._refuse(target, number, frame.to, FORBIDDEN)
             return
         try:
-            message = self._codec.read(frame.value)
+            message = self._codec.read(frame.value, self.references)
         except UnreadableValue:
             self._refuse(target, number, frame.to, "unreadable")
             return
         mailbox = target.ref.cell.mailbox
+        parent = self._record.caused(frame.parent)
         if target.waiting and lane is not Lane.NOW:
             if (
                 len(target.waiting) >= PLACES
             ):  # more than it has places: only a peer that does not count them sends that
                 self._refuse(None, number, frame.to, "no_actor")
                 return
-            target.waiting.append((number, lane, frame.size, message))
+            target.waiting.append((number, lane, frame.size, parent, message))
             return
-        delivery = self._put(mailbox.put_nowait, message, lane, frame.size)
+        delivery = self._put(mailbox.put_nowait, message, lane, frame.size, parent)
         if delivery is Delivery.FULL:
-            target.waiting.append((number, lane, frame.size, message))
+            target.waiting.append((number, lane, frame.size, parent, message))
             self._nursery.start_soon(self._forward, frame.to, target)
         elif delivery is Delivery.CLOSED:
             self._refuse(target, number, frame.to, "ended")
@@ -238,9 +246,9 @@ class ServedActors:
             self._placed(target, number, frame.to)
 
     @staticmethod
-    def _put(put: Callable[..., Delivery], message: Any, lane: Lane, size: int) -> Delivery:
+    def _put(put: Callable[..., Delivery], message: Any, lane: Lane, size: int, parent: int) -> Delivery:
         try:
-            return put(message, lane, size)
+            return put(message, lane, size, parent)
         except UsageError:  # larger than the whole mailbox: it will never fit
             return Delivery.CLOSED
 
@@ -248,9 +256,9 @@ class ServedActors:
         """Put messages as the mailbox takes them, until none is left. If cancelled, the others are dead letters."""
         try:
             while target.waiting:
-                number, lane, size, message = target.waiting[0]
+                number, lane, size, parent, message = target.waiting[0]
                 try:
-                    await target.ref.cell.mailbox.put(message, lane, size_bytes=size)
+                    await target.ref.cell.mailbox.put(message, lane, size_bytes=size, parent=parent)
                 except (Closed, UsageError):
                     target.waiting.popleft()
                     self._refuse(target, number, to, "ended")
@@ -284,7 +292,7 @@ class ServedActors:
     def _ask(self, _: int, frame: AskFrame) -> None:
         if self._was_overtaken("ask", frame.ask):
             return
-        target = self._actors.get(frame.to)
+        target = self._actor(LinkVerb.ASK, frame.to)
         lane = _LANES.get(frame.lane)
         if target is None or lane is None or frame.ask in self._asks:
             self._send(AnswerFrame(ask=frame.ask, error="ActorEnded", why="no such actor"))
@@ -296,7 +304,7 @@ class ServedActors:
             self._send(AnswerFrame(ask=frame.ask, error="AskTimedOut", why=_TOO_LATE))
             return
         try:
-            request = self._codec.read(frame.value)
+            request = self._codec.read(frame.value, self.references)
         except UnreadableValue as error:
             self._send(AnswerFrame(ask=frame.ask, error="UnreadableValue", why=str(error)))
             return
@@ -304,7 +312,8 @@ class ServedActors:
         cell = target.ref.cell
         put = functools.partial(cell.mailbox.put_nowait, reply=slot)
         is_full = bool(target.waiting) or len(self._asks) >= MAX_OPEN_CALLS
-        delivery = Delivery.FULL if is_full else self._put(put, request, lane, frame.size)
+        parent = self._record.caused(frame.parent)
+        delivery = Delivery.FULL if is_full else self._put(put, request, lane, frame.size, parent)
         if delivery is not Delivery.ACCEPTED:
             kind = "Undelivered" if delivery is Delivery.FULL else "ActorEnded"
             self._send(AnswerFrame(ask=frame.ask, error=kind, why=delivery.value))
@@ -327,7 +336,7 @@ class ServedActors:
             self._send(AnswerFrame(ask=number, error=type(failure).__name__, why=_sendable(str(failure))))
             return
         try:
-            self._send(AnswerFrame(ask=number, value=self._codec.write(value)))
+            self._send(AnswerFrame(ask=number, value=self._codec.write(value, self.references)))
         except UsageError as unsendable:
             self._send(AnswerFrame(ask=number, error="UsageError", why=_sendable(str(unsendable))))
 
@@ -352,7 +361,7 @@ class ServedActors:
     def _watch(self, _: int, frame: WatchFrame) -> None:
         if self._was_overtaken("watch", frame.watch) or frame.watch in self._watches:
             return
-        target = self._actors.get(frame.to) if len(self._watches) < MAX_OPEN_CALLS else None
+        target = self._actor(LinkVerb.WATCH, frame.to) if len(self._watches) < MAX_OPEN_CALLS else None
         if target is None:
             self._send(DownFrame(watch=frame.watch, state="failed", incarnation=0, who="runtime", why="no such actor"))
             return
@@ -373,6 +382,7 @@ class ServedActors:
                 who=_sendable(down.cause.who) if down.cause is not None else "",
                 why=_sendable(down.cause.why) if down.cause is not None else "",
                 error=_sendable(f"{type(down.error).__name__}: {down.error}") if down.error is not None else "",
+                parent=down.seq,
             )
         )
 
@@ -384,7 +394,7 @@ class ServedActors:
             subscription.cancel()
 
     def _abort(self, _: int, frame: AbortFrame) -> None:
-        target = self._actors.get(frame.to)
+        target = self._actor(LinkVerb.ABORT, frame.to)
         if not self._permitted(LinkVerb.ABORT, frame.to):
             self._send(AbortedFrame(abort=frame.abort, status=FORBIDDEN))
             return
@@ -403,7 +413,7 @@ class ServedActors:
 
     def _ordered(self, to: int) -> _Served | None:
         """Return the actor that is to end; None if there is none, or the other node may not end it, which it is told."""
-        target = self._actors.get(to)
+        target = self._actor(LinkVerb.STOP, to)
         if target is None or self._permitted(LinkVerb.STOP, to):
             return target
         self._send(RefusedFrame(tell=0, to=to, why=FORBIDDEN))

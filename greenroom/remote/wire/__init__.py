@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         UnwatchFrame,
         WatchFrame,
     )
-    from greenroom.remote.wire._message_codec import MessageCodec, UnreadableValue
+    from greenroom.remote.wire._message_codec import ActorReference, MessageCodec, ReferenceCodec, UnreadableValue
     from greenroom.remote.wire._numbered_channel import BAD_NUMBER, WireError
     from greenroom.remote.wire._wire import MAX_MESSAGE, LinkWire, WireStatistics
 else:
@@ -87,7 +87,9 @@ else:
                 "ChannelName",
             ),
             "greenroom.remote.wire._message_codec": (
+                "ActorReference",
                 "MessageCodec",
+                "ReferenceCodec",
                 "UnreadableValue",
             ),
             "greenroom.remote.wire._numbered_channel": (
@@ -113,6 +115,7 @@ __all__ = [
     "TICK_S",
     "AbortFrame",
     "AbortedFrame",
+    "ActorReference",
     "AnswerFrame",
     "AskFrame",
     "CancelFrame",
@@ -127,6 +130,7 @@ __all__ = [
     "LinkWire",
     "MessageCodec",
     "NoCommonVersion",
+    "ReferenceCodec",
     "RefusedFrame",
     "StopFrame",
     "TellFrame",

@@ -64,8 +64,8 @@ class TellFrame(LinkFrame):
     """The message, as the codec wrote it."""
     size: int = attrs.field(default=0, validator=_count)
     """Its size for the mailbox, in bytes, as the sender says."""
-    parent: str = attrs.field(default="", validator=_text)
-    """The event over there that led to it, as `node:seq`; empty if unknown."""
+    parent: int = attrs.field(default=0, validator=_count)
+    """Number of the event in the journal of the sender that led to it; 0 if unknown."""
 
 
 @final
@@ -85,7 +85,7 @@ class AskFrame(LinkFrame):
     value: Any = None
     size: int = attrs.field(default=0, validator=_count)
     cascade: bool = attrs.field(default=False, validator=instance_of(bool))
-    parent: str = attrs.field(default="", validator=_text)
+    parent: int = attrs.field(default=0, validator=_count)
 
 
 @final
@@ -152,7 +152,7 @@ class DownFrame(LinkFrame):
     why: str = attrs.field(default="", validator=_text)
     error: str = attrs.field(default="", validator=_text)
     """Class and text of the error, if it failed."""
-    parent: str = attrs.field(default="", validator=_text)
+    parent: int = attrs.field(default=0, validator=_count)
 
 
 @final

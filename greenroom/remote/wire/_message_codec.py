@@ -12,10 +12,11 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+from abc import ABC
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import NoneType, UnionType
-from typing import Any, Final, Union, final, get_args, get_origin
+from typing import Any, Final, Protocol, Union, final, get_args, get_origin
 
 import attrs
 import cattrs
@@ -31,7 +32,8 @@ _BYTES: Final = "bytes"
 _TUPLE: Final = "tuple"
 _NUMBER: Final = "number"
 _OBJECT: Final = "object"
-_BUILT_IN: Final = frozenset((_BYTES, _TUPLE, _NUMBER, _OBJECT))
+_REFERENCE: Final = "ref"
+_BUILT_IN: Final = frozenset((_BYTES, _TUPLE, _NUMBER, _OBJECT, _REFERENCE))
 _INT64: Final = 2**63
 _PLAIN: Final = (str, bool, NoneType)
 
@@ -41,13 +43,27 @@ class UnreadableValue(ValueError):
     """A value cannot be read: it fits no registered class. The text names the field."""
 
 
+class ActorReference(ABC):  # noqa: B024 - it is a mark: classes of a higher layer are registered with it
+    """A reference to an actor. Its classes are registered; a codec carries their objects only over a link."""
+
+
+class ReferenceCodec(Protocol):
+    """Writes and reads references to actors, for one link."""
+
+    def write_reference(self, reference: Any) -> dict[str, int]:
+        """Return a reference as JSON can express it. Raises `UsageError`."""
+
+    def read_reference(self, written: Any) -> Any:
+        """Return a reference. Raises `UnreadableValue`."""
+
+
 @final
 class MessageCodec:
     """Writes and reads the values of messages.
 
     Args:
         types: attrs classes whose objects may cross, both ways. Both nodes name the same ones. Fields may hold plain JSON values,
-            bytes, tuples, enums and objects of registered classes.
+            bytes, tuples, enums, references to actors and objects of registered classes.
 
     Raises:
         UsageError: One of them is not an attrs class, or two have the same name.
@@ -60,16 +76,22 @@ class MessageCodec:
                 raise UsageError(f"a codec takes attrs classes, got {each!r}")
             if self._classes.setdefault(each.__name__, each) is not each or each.__name__ in _BUILT_IN:
                 raise UsageError(f"two classes of a codec must not have one name: {each.__name__}")
+        self._references: ReferenceCodec | None = None
         self._converter = _converter(self)
         self._writers: dict[type[Any], Callable[[Any], dict[str, Any]]] = {}
         self._readers: dict[type[Any], Callable[[Any, Any], Any]] = {}
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any, references: ReferenceCodec | None = None) -> Any:
         """Return a value as JSON can express it.
+
+        Args:
+            value: The value.
+            references: Writes the references in it; without it there must be none.
 
         Raises:
             UsageError: It holds something that is neither plain nor of a registered class; the text says what.
         """
+        self._references = references
         try:
             return self.write_part(value)
         except UsageError:
@@ -116,17 +138,34 @@ class MessageCodec:
         kind = type(value)
         writer = self._writers.get(kind)
         if writer is None:
+            if issubclass(kind, ActorReference):
+                return self.write_reference(value)
             if self._classes.get(kind.__name__) is not kind:
                 raise UsageError(f"cannot send a {kind.__name__}: its class is not registered with the codec")
             writer = self._writers[kind] = make_dict_unstructure_fn(kind, self._converter)
         return {TAG: kind.__name__, **writer(value)}
 
-    def read(self, value: Any) -> Any:
+    def write_reference(self, value: Any) -> dict[str, Any]:
+        """Return a reference as JSON can express it.
+
+        Raises:
+            UsageError: It cannot cross.
+        """
+        if self._references is None:
+            raise UsageError(f"cannot send a {type(value).__name__}: references cross links only")
+        return {TAG: _REFERENCE, "of": self._references.write_reference(value)}
+
+    def read(self, value: Any, references: ReferenceCodec | None = None) -> Any:
         """Return the value that was written.
+
+        Args:
+            value: What was written.
+            references: Reads the references in it; without it there must be none.
 
         Raises:
             UnreadableValue: It is not what `write` makes.
         """
+        self._references = references
         try:
             return self.read_part(value)
         except BaseValidationError as error:
@@ -168,6 +207,16 @@ class MessageCodec:
         if reader is None:
             reader = self._readers[kind] = make_dict_structure_fn(kind, self._converter, _cattrs_forbid_extra_keys=True)
         return reader({key: each for key, each in value.items() if key != TAG}, kind)
+
+    def read_reference(self, value: Any) -> Any:
+        """Return a reference.
+
+        Raises:
+            UnreadableValue: It is none, or the link knows no such actor.
+        """
+        if self._references is None:
+            raise UnreadableValue("references cross links only")
+        return self._references.read_reference(value)
 
     def is_registered(self, kind: Any) -> bool:
         """Return True if objects of this class may cross."""
@@ -214,6 +263,7 @@ _READERS: Final[Mapping[str, Callable[[MessageCodec, Any], Any]]] = {
     _TUPLE: _read_tuple,
     _NUMBER: _read_number,
     _OBJECT: _read_object,
+    _REFERENCE: MessageCodec.read_reference,
 }
 
 
@@ -232,6 +282,8 @@ def _converter(codec: MessageCodec) -> cattrs.Converter:
         ),
     )
     converter.register_unstructure_hook(float, _write_float)
+    converter.register_structure_hook_func(_is_reference, partial(_read_typed, codec, _REFERENCE))
+    converter.register_unstructure_hook_func(_is_reference, codec.write_reference)
     for is_free in (_is_anything, partial(_is_mixed, codec)):
         converter.register_structure_hook_func(is_free, partial(_read_free, codec))
         converter.register_unstructure_hook_func(is_free, codec.write_part)
@@ -251,11 +303,23 @@ def _is_anything(kind: Any) -> bool:
 def _is_mixed(codec: MessageCodec, kind: Any) -> bool:
     """Return True for a union in which a tag has to say what is meant."""
     members = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
-    return any(codec.is_registered(each) for each in members)
+    return any(codec.is_registered(each) or _is_reference(each) for each in members)
+
+
+def _is_reference(kind: Any) -> bool:
+    """Return True for a class of references, with or without the class of their messages."""
+    bare = get_origin(kind) or kind
+    return isinstance(bare, type) and issubclass(bare, ActorReference)
 
 
 def _read_free(codec: MessageCodec, value: Any, kind: Any) -> Any:
     read = codec.read_part(value)
-    if not _is_anything(kind) and not isinstance(read, tuple(get_origin(each) or each for each in get_args(kind))):
+    if _is_anything(kind):
+        return read
+    members = get_args(kind)
+    known = tuple(get_origin(each) or each for each in members)
+    if any(map(_is_reference, members)):
+        known += (ActorReference,)  # an actor of this node for its owner is one of another node for everybody else
+    if not isinstance(read, known):
         raise UnreadableValue(f"a {type(read).__name__} is none of {kind}")
     return read

@@ -117,9 +117,14 @@ class SessionRemotes:
     def _read_peers(self) -> dict[str, LinkPeer]:
         from greenroom.remote import LinkPeer
         from greenroom.remote.hosts import read_token_file
+        from greenroom.serving import read_authority
 
         return {
-            name: LinkPeer(token=read_token_file(Path(host.token_file).expanduser()), address=host.address)
+            name: LinkPeer(
+                token=read_token_file(Path(host.token_file).expanduser()),
+                address=host.address,
+                tls=read_authority(Path(host.ca_file).expanduser()) if host.ca_file else None,
+            )
             for name, host in self._settings.hosts.items()
         }
 

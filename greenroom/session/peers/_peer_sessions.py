@@ -73,6 +73,8 @@ class HostAddress:
     """Where it listens: `unix:/path`, `http://127.0.0.1:port` or `https://host:port`."""
     token_file: str
     """The file of mode 0600 with the token of the host."""
+    ca_file: str = ""
+    """The file of the authority, or of the one certificate, that is trusted with `https`; by default those of the system are."""
 
 
 @final

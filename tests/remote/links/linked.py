@@ -15,8 +15,8 @@ from greenroom.core import Event, event_of
 from greenroom.remote.links._link import Link, LinkPace
 from greenroom.remote.links._link_permits import ALL_VERBS, LinkPermit
 from greenroom.remote.links._link_states import LinkChanged, LinkForbade, LinkState, RemoteMessageDied
+from greenroom.remote.links._published_actors import PublishedActors
 from greenroom.remote.links._remote_ref import RemoteRef
-from greenroom.remote.links._served_actors import PublishedActors
 from greenroom.remote.wire._message_codec import MessageCodec
 from greenroom.serving import ConnectionEnded
 

@@ -58,9 +58,9 @@ def test_own_lease_keeps_its_number() -> None:
 STEPS = ("read", "claim", "renew", "acknowledge")
 
 
-@pytest.mark.promise("R9-b")
+@pytest.mark.promise("R9-b", "RM-12")
 def test_only_the_latest_holder_acknowledges_and_a_lease_in_force_is_another_nodes_to_the_end() -> None:
-    """Mechanism: each new holder has a larger number, and a smaller one is refused for good."""
+    """RM-12. Mechanism: each new holder has a larger number, and a smaller one is refused for good."""
     chance = random.Random(1)
     assert sum(len(acknowledged(chance)) for _ in range(300)) > 300
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,7 @@ from greenroom.remote.wire._link_frames import (
     FRAME_OF,
     FRAMES,
     ChannelName,
+    FoundFrame,
     KillFrame,
     LinkFrame,
     RefusedFrame,
@@ -102,6 +104,19 @@ plans = st.lists(
     min_size=20,
     max_size=60,
 )
+
+
+def test_a_frame_that_waits_takes_no_more_memory_than_its_text() -> None:
+    """The bytes that orjson returns keep a buffer of 4 KiB."""
+    wire = LinkWire()
+    tracemalloc.start()
+    try:
+        for number in range(1_000):
+            wire.put(FoundFrame(find=number, to=0))
+        traced, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert traced < 200_000
 
 
 @pytest.mark.promise("R2-a")
