@@ -13,12 +13,13 @@ def host_command(
     token_file: Path | None = None,
     workspace: list[str] | None = None,
     max_agents: int = 100,
+    drain_s: float = 30.0,
     model: str | None = None,
 ) -> int:
     """Run agents for runs of other processes, until a signal ends it.
 
     Runs reach it by the setting remote.hosts. Agents work here, with the model, the key and the tools of this process; calls
-    that need permission are refused. Anybody who can read the token file can start agents here.
+    that need permission are asked in those runs. Anybody who can read the token file can start agents here.
 
     Parameters
     ----------
@@ -34,6 +35,8 @@ def host_command(
         A folder in which agents may work, as NAME=FOLDER; may be repeated. Others work in empty folders.
     max_agents
         The number of agents that may run at a time.
+    drain_s
+        The seconds for which the first signal waits for the agents that run; the second one ends them at once.
     model
         The model of agents that name none.
     """
@@ -47,5 +50,6 @@ def host_command(
         token_file=token_file,
         workspaces=workspace or [],
         max_agents=max_agents,
+        drain_s=drain_s,
         model=model_for(model, managed=managed_model(Path.cwd())),
     )

@@ -10,7 +10,7 @@ from typing import Final
 
 import trio
 
-from greenroom.core import GreenroomError, UsageError
+from greenroom.core import GreenroomError, UsageError, single_error
 from greenroom.hosting._hosted_agents import HostPlan
 from greenroom.hosting._open_host import open_host
 from greenroom.remote.hosts import make_token_file, read_token_file
@@ -31,6 +31,7 @@ def run_host(
     token_file: Path | None,
     workspaces: Sequence[str],
     max_agents: int,
+    drain_s: float,
     model: ModelFor,
 ) -> int:
     """Run a host until a signal tells it to stop, and return the exit code.
@@ -42,11 +43,14 @@ def run_host(
         token_file: The file with its token; by default `token` in the folder. It is made if it does not exist.
         workspaces: Folders in which agents may work, each as `NAME=FOLDER`.
         max_agents: Number of agents that may run at a time.
+        drain_s: Seconds for which the first signal waits for the agents that run.
         model: Makes the model of each session.
 
     Raises:
         UsageError: One of these cannot be used.
     """
+    if drain_s < 0:
+        raise UsageError(f"--drain-s must be at least 0, got {drain_s:g}")
     if max_agents < 1:
         raise UsageError(f"--max-agents must be at least 1, got {max_agents}")
     place = _place_of(listen)
@@ -60,22 +64,19 @@ def run_host(
     path = (token_file or folder / "token").absolute()
     make_token_file(path)
     try:
-        return trio.run(partial(_serve, plan, name=name, token=read_token_file(path), place=place, token_file=path))
+        return trio.run(
+            partial(_serve, plan, name=name, token=read_token_file(path), place=place, token_file=path, drain_s=drain_s)
+        )
     except BaseExceptionGroup as group:
-        error = _only_error(group)
+        error = single_error(group)
         if isinstance(error, GreenroomError):
             raise error from None
         raise
 
 
-def _only_error(error: BaseException) -> BaseException:
-    """Return the only error of a group of groups; the group itself if there are several."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-async def _serve(plan: HostPlan, *, name: str, token: bytes, place: Tcp | UnixSocket, token_file: Path) -> int:
+async def _serve(
+    plan: HostPlan, *, name: str, token: bytes, place: Tcp | UnixSocket, token_file: Path, drain_s: float
+) -> int:
     ladder = Ladder(say=_say)
     stopping = trio.Event()
     with noting_log(), ladder.stop_scope:
@@ -87,6 +88,9 @@ async def _serve(plan: HostPlan, *, name: str, token: bytes, place: Tcp | UnixSo
             for address in host.addresses:
                 _say(f"host {name!r} listens at {address}; its token is in {token_file}")
             await stopping.wait()
+            if host.agents.running:
+                _say(f"waiting for {host.agents.running} agents, at most {drain_s:g} s")
+            await host.agents.drain(drain_s)
         return 0
     return _FAILED if ladder.exit_code is None else ladder.exit_code
 

@@ -14,7 +14,7 @@ import attrs
 import trio
 
 from greenroom.actors import Behavior, Context, Ref
-from greenroom.core import JournalError, Level, NameTaken, UsageError
+from greenroom.core import JournalError, Level, NameTaken, UsageError, single_error
 from greenroom.core.ports import Ports
 from greenroom.core.texts import message_of, printable_text
 from greenroom.gateway.channels._account_state import (
@@ -233,8 +233,7 @@ class ChannelActor(Behavior[Never]):
 
 
 def _words(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = single_error(error, or_first=True)
     return message_of(error) or type(error).__name__
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
 import attrs
 import orjson
 
-from greenroom.core import PeerError
+from greenroom.core import PeerError, single_error
 from greenroom.core.ports import Ids
 from greenroom.core.validation import make_converter
 from greenroom.remote.wire._numbered_channel import UNREADABLE, WireError
@@ -156,8 +156,7 @@ def read_hello(message: bytes | str) -> Hello:
 
 
 def _cause(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = single_error(error, or_first=True)
     if isinstance(error, KeyError):
         return f"{error} is missing"
     return str(error.args[0] if error.args else type(error).__name__)[:200]

@@ -73,6 +73,8 @@ class HostAddress:
     """Where it listens: `unix:/path`, `http://127.0.0.1:port` or `https://host:port`."""
     token_file: str
     """The file of mode 0600 with the token of the host."""
+    workspace: str = ""
+    """The host's name of the folder in which agents work there; empty for an empty folder."""
 
 
 @final
