@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from greenroom.core._local_paths import make_private_folder, open_private, whole_path
     from greenroom.core._process import arm_points, calm_collector, point
     from greenroom.core._recorder import Recorder, RecorderStatistics
-    from greenroom.core._trio import is_cancelled, open_bare_nursery, require_trio, single_error, split_cancelled
+    from greenroom.core._trio import is_cancelled, open_bare_nursery, require_trio, split_cancelled
     from greenroom.core.ports._ids import actor_id, is_session_id, is_uuid, session_id, task_id
 else:
     __getattr__, __dir__ = lazy_names(
@@ -103,13 +103,7 @@ else:
             "greenroom.core._local_paths": ("make_private_folder", "open_private", "whole_path"),
             "greenroom.core._process": ("arm_points", "calm_collector", "point"),
             "greenroom.core._recorder": ("Recorder", "RecorderStatistics"),
-            "greenroom.core._trio": (
-                "is_cancelled",
-                "open_bare_nursery",
-                "require_trio",
-                "single_error",
-                "split_cancelled",
-            ),
+            "greenroom.core._trio": ("is_cancelled", "open_bare_nursery", "require_trio", "split_cancelled"),
             "greenroom.core.ports._ids": ("actor_id", "is_session_id", "is_uuid", "session_id", "task_id"),
         },
     )
@@ -171,7 +165,6 @@ __all__ = [
     "read_image",
     "require_trio",
     "session_id",
-    "single_error",
     "split_cancelled",
     "task_id",
     "whole_path",

@@ -71,19 +71,9 @@ def split_cancelled(error: BaseException) -> tuple[BaseException | None, BaseExc
     if not isinstance(error, BaseExceptionGroup):
         return None, error
     cancelled, rest = error.split(trio.Cancelled)
-    return cancelled, None if rest is None else single_error(rest)
-
-
-def single_error(error: BaseException, *, or_first: bool = False) -> BaseException:
-    """Return the error that is alone in a group, or in groups in groups.
-
-    Args:
-        error: Any error; one that is no group is returned as it is.
-        or_first: True to return the first of several; else the group that holds them.
-    """
-    while isinstance(error, BaseExceptionGroup) and (or_first or len(error.exceptions) == 1):
-        error = error.exceptions[0]
-    return error
+    while isinstance(rest, BaseExceptionGroup) and len(rest.exceptions) == 1:
+        rest = rest.exceptions[0]
+    return cancelled, rest
 
 
 def is_cancelled(error: BaseException) -> bool:

@@ -14,8 +14,9 @@ import trio
 
 from greenroom.agents import PermissionQuestion
 from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, WORKTREE_TOOLS
-from greenroom.core import Event, InternalError, JournalError, UsageError, single_error
+from greenroom.core import Event, InternalError, JournalError, UsageError
 from greenroom.core.ports import Ports
+from greenroom.core.texts import single_error
 from greenroom.headless._background_wait import CEILING_S
 from greenroom.headless._control import Host
 from greenroom.headless._event_printer import EventPrinter

@@ -10,7 +10,8 @@ from typing import Final
 
 import trio
 
-from greenroom.core import GreenroomError, UsageError, single_error
+from greenroom.core import GreenroomError, UsageError
+from greenroom.core.texts import single_error
 from greenroom.hosting._hosted_agents import HostPlan
 from greenroom.hosting._open_host import open_host
 from greenroom.remote.hosts import make_token_file, read_token_file

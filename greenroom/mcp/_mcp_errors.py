@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from greenroom.core import PeerError, single_error
-from greenroom.core.texts import cut_text, message_of
+from greenroom.core import PeerError
+from greenroom.core.texts import cut_text, message_of, single_error
 
 
 class McpError(PeerError):

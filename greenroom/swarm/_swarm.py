@@ -30,9 +30,9 @@ from greenroom.core import (
     TurnKilled,
     Undelivered,
     calm_collector,
-    single_error,
 )
 from greenroom.core.sources import find_places
+from greenroom.core.texts import single_error
 from greenroom.models import Model, PlannedCrash
 from greenroom.session import Session, open_session
 from greenroom.swarm._consent import agree_to

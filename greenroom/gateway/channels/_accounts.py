@@ -14,9 +14,9 @@ import attrs
 import trio
 
 from greenroom.actors import Behavior, Context, Ref
-from greenroom.core import JournalError, Level, NameTaken, UsageError, single_error
+from greenroom.core import JournalError, Level, NameTaken, UsageError
 from greenroom.core.ports import Ports
-from greenroom.core.texts import message_of, printable_text
+from greenroom.core.texts import message_of, printable_text, single_error
 from greenroom.gateway.channels._account_state import (
     DEGRADED_FROM,
     AccountState,

@@ -11,7 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from greenroom.core import GreenroomError, JournalError, UsageError, single_error
+from greenroom.core import GreenroomError, JournalError, UsageError
+from greenroom.core.texts import single_error
 from greenroom.gateway.process._state_folder import HeldState, hold_state
 from greenroom.terminal import complain
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
 import attrs
 import orjson
 
-from greenroom.core import PeerError, single_error
+from greenroom.core import PeerError
 from greenroom.core.ports import Ids
+from greenroom.core.texts import single_error
 from greenroom.core.validation import make_converter
 from greenroom.remote.wire._numbered_channel import UNREADABLE, WireError
 from greenroom.remote.wire._wire import MAX_MESSAGE
