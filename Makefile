@@ -207,8 +207,9 @@ chaos-letters: setup-dev ## kill sessions that were written to, resume them, and
 chaos-run: setup-dev ## kill headless runs with agents in the background at random events, resume them, and look at what they leave (N=20)
 	@$(BIN)/python -m tools.chaos.run $(N) $(ARGS)
 
-chaos-hosts: setup-dev ## kill runs and hosts of remote agents at each moment, lose their links, and compare with the expected table
-	@$(BIN)/python -m tools.chaos.hosts $(ARGS)
+chaos-hosts: N = 20
+chaos-hosts: setup-dev ## kill runs and hosts of remote agents at each moment, lose their links, and compare with the expected table (N=20)
+	@$(BIN)/python -m tools.chaos.hosts $(N) $(ARGS)
 
 chaos-gateway: setup-dev ## kill a gateway after events of a scripted day (N=20, N=all) and a process under load (MINUTES=0.5), and account for what people saw
 	@$(BIN)/python -m tools.chaos.gateway $(N) $(ARGS)

@@ -212,6 +212,13 @@ PROMISES: Final = {
         "A result that comes after its host was unreachable for too long is one more message, and the task stays failed.",
         "delivery",
     ),
+    "R5-questions": Promise(
+        "Permissions that an agent on a host needs are asked of its run, once each, also over broken connections.",
+        "delivery",
+    ),
+    "R5-budget": Promise(
+        "The usage of an agent on a host counts in the budget of its run, and one over it is stopped.", "delivery"
+    ),
     "R5-owner": Promise("An agent of a host exists for the run that launched it, and for nobody else.", "delivery"),
     "R7-c": Promise(
         "Each death of a run or of its host, and each loss of their link, has the end that the table says.", "delivery"
@@ -842,6 +849,8 @@ NOT_IN_A_JOURNAL: Final = {
     "R5-b": Unseen("a killed process records nothing", ("hosting/test_host_actors.py", "hosting/test_host_command.py")),
     "R5-c": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_deaths.py")),
     "R5-d": Unseen(_FRAMES, ("hosting/test_deaths.py",)),
+    "R5-questions": Unseen(_FRAMES, ("hosting/test_remote_agents.py",)),
+    "R5-budget": Unseen(_FRAMES, ("hosting/test_remote_agents.py",)),
     "R5-owner": Unseen(_FRAMES, ("hosting/test_host_actors.py",)),
     "R7-c": Unseen(_FRAMES, ("hosting/test_deaths.py",)),
     "R13-a": Unseen(_FRAMES, ("remote/links/test_hostile_peers.py", "remote/links/test_node.py")),

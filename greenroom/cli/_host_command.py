@@ -16,12 +16,13 @@ def host_command(
     cert: Path | None = None,
     key: Path | None = None,
     known_as: list[str] | None = None,
+    drain_s: float = 30.0,
     model: str | None = None,
 ) -> int:
     """Run agents for runs of other processes, until a signal ends it.
 
     Runs reach it by the setting remote.hosts. Agents work here, with the model, the key and the tools of this process; calls
-    that need permission are refused. Anybody who can read the token file can start agents here.
+    that need permission are asked in those runs. Anybody who can read the token file can start agents here.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ def host_command(
         The file of its key; by default the file of the certificate holds both.
     known_as
         Another name under which runs reach it, as NAME:PORT; may be repeated. Required with 0.0.0.0.
+    drain_s
+        The seconds for which the first signal waits for the agents that run; the second one ends them at once.
     model
         The model of agents that name none.
     """
@@ -59,5 +62,6 @@ def host_command(
         certificate=cert,
         key=key,
         known_as=known_as or [],
+        drain_s=drain_s,
         model=model_for(model, managed=managed_model(Path.cwd())),
     )

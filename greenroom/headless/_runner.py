@@ -16,6 +16,7 @@ from greenroom.agents import PermissionQuestion
 from greenroom.agents.subagents import AGENT_TOOLS, PEER_TOOLS, WORKTREE_TOOLS
 from greenroom.core import Event, InternalError, JournalError, UsageError
 from greenroom.core.ports import Ports
+from greenroom.core.texts import single_error
 from greenroom.headless._background_wait import CEILING_S
 from greenroom.headless._control import Host
 from greenroom.headless._event_printer import EventPrinter
@@ -126,7 +127,7 @@ async def run_headless(options: HeadlessOptions, runs: Path, notes: LogNotes) ->
                                 note(problem)  # of agents that were started since
             writer.close()
     except BaseExceptionGroup as group:
-        error = _only(group)
+        error = single_error(group, or_first=True)  # the groups are those of the nurseries around the session
         if isinstance(error, JournalError) and run is not None:  # nobody's mistake: what was done is not recorded
             return complain(str(error), code=NOT_DONE)
         if isinstance(error, ReplayMismatch) and options.output_format == "text" and _was_printed(error, run):
@@ -263,14 +264,6 @@ def _say(text: str) -> None:
 def _run_name(folder: Path, options: HeadlessOptions) -> str:
     """Return how `--resume` is told which run: by its id where it would look for it anyway, else by its folder."""
     return folder.name if not options.is_elsewhere else shlex.quote(typed(folder))
-
-
-def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the error that ended the run: the groups are those of the nurseries around the session."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def unknown_tools(rules: Sequence[str], tools: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Final
 import trio
 
 from greenroom.core import GreenroomError, UsageError
+from greenroom.core.texts import single_error
 from greenroom.hosting._hosted_agents import HostPlan
 from greenroom.hosting._open_host import open_host
 from greenroom.remote.hosts import make_token_file, read_token_file
@@ -34,6 +35,7 @@ def run_host(
     certificate: Path | None,
     key: Path | None,
     known_as: Sequence[str],
+    drain_s: float,
     model: ModelFor,
 ) -> int:
     """Run a host until a signal tells it to stop, and return the exit code.
@@ -48,11 +50,14 @@ def run_host(
         certificate: File of the certificate for TLS.
         key: File of its key; by default that of the certificate.
         known_as: Further values of `Host`, as `NAME:PORT`, under which it is reached.
+        drain_s: Seconds for which the first signal waits for the agents that run.
         model: Makes the model of each session.
 
     Raises:
         UsageError: One of these cannot be used.
     """
+    if drain_s < 0:
+        raise UsageError(f"--drain-s must be at least 0, got {drain_s:g}")
     if max_agents < 1:
         raise UsageError(f"--max-agents must be at least 1, got {max_agents}")
     if certificate is None and key is not None:
@@ -68,23 +73,34 @@ def run_host(
     path = (token_file or folder / "token").absolute()
     make_token_file(path)
     try:
-        return trio.run(partial(_serve, plan, name, read_token_file(path), place, known_as, path))
+        return trio.run(
+            partial(
+                _serve,
+                plan,
+                name=name,
+                token=read_token_file(path),
+                place=place,
+                known_as=known_as,
+                token_file=path,
+                drain_s=drain_s,
+            )
+        )
     except BaseExceptionGroup as group:
-        error = _only_error(group)
+        error = single_error(group)
         if isinstance(error, GreenroomError):
             raise error from None
         raise
 
 
-def _only_error(error: BaseException) -> BaseException:
-    """Return the only error of a group of groups; the group itself if there are several."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
 async def _serve(
-    plan: HostPlan, name: str, token: bytes, place: Tcp | UnixSocket, known_as: Sequence[str], token_file: Path
+    plan: HostPlan,
+    *,
+    name: str,
+    token: bytes,
+    place: Tcp | UnixSocket,
+    known_as: Sequence[str],
+    token_file: Path,
+    drain_s: float,
 ) -> int:
     ladder = Ladder(say=_say)
     stopping = trio.Event()
@@ -97,6 +113,9 @@ async def _serve(
             for address in host.addresses:
                 _say(f"host {name!r} listens at {address}; its token is in {token_file}")
             await stopping.wait()
+            if host.agents.running:
+                _say(f"waiting for {host.agents.running} agents, at most {drain_s:g} s")
+            await host.agents.drain(drain_s)
         return 0
     return _FAILED if ladder.exit_code is None else ladder.exit_code
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -12,6 +13,7 @@ import trio
 
 from greenroom.core import JournalError
 from greenroom.core.ports import Ports
+from greenroom.hosting._hosted_questions import HostedQuestions
 from greenroom.remote.hosts import MAX_OUTPUT_PART, AgentNews, FollowAgent
 from greenroom.session import TaskHandle
 from greenroom.tasks import LOST, Progress, TaskState
@@ -38,6 +40,8 @@ class HostedAgent:
     """None before it is started, and for one of an earlier process."""
     end: AgentNews | None = None
     """Its end, once that is recorded."""
+    ended_s: float = 0.0
+    """When it ended, as a timestamp; 0 before."""
     is_released: bool = False
     """True once its run wants no more news of it."""
     version: int = 1
@@ -45,6 +49,13 @@ class HostedAgent:
     """Number of questions that wait for news of it."""
     asked_s: float = attrs.field(factory=trio.current_time)
     """When its run asked for it last."""
+    calls: int = 0
+    """Number of its models' answers."""
+    usd: Decimal = Decimal(0)
+    """Their price, as far as it is known."""
+    questions: HostedQuestions = attrs.field(
+        default=attrs.Factory(lambda self: HostedQuestions(self.note_change), takes_self=True)
+    )
     _changed: trio.Event = attrs.field(factory=trio.Event)
 
     @property
@@ -111,6 +122,10 @@ class HostedAgent:
             tool_uses=progress.tool_use_count,
             input_tokens=progress.latest_input_tokens,
             output_tokens=progress.cumulative_output_tokens,
+            questions=self.questions.waiting(),
+            usage=list(attrs.astuple(self.handle.usage)),
+            calls=self.calls,
+            usd=float(self.usd),
         )
 
     def end_orphaned(self, orphan_s: float) -> None:
@@ -126,7 +141,14 @@ class HostedAgent:
         end = None
         if news is not None:
             end = attrs.asdict(news, filter=lambda field, _: field.name not in {"output", "offset", "size"})
-        known = {"run": self.run, "owner": self.owner, "task": self.task, "output": str(self.output or ""), "end": end}
+        known = {
+            "ended": self.ended_s,
+            "run": self.run,
+            "owner": self.owner,
+            "task": self.task,
+            "output": str(self.output or ""),
+            "end": end,
+        }
         await ports.blocking.run(_write, self.record, json.dumps(known).encode(), ports)
 
     async def finish(self, handle: TaskHandle, ports: Ports) -> None:
@@ -140,6 +162,7 @@ class HostedAgent:
         before, task = self._news(), handle.task
         end = attrs.evolve(
             before,
+            questions=[],
             state=result.state.value,
             result=result.text,
             error=result.error,
@@ -147,6 +170,7 @@ class HostedAgent:
             ended_by="" if result.cause is None else result.cause.who,
             end_reason="" if result.cause is None else result.cause.why,
         )
+        self.ended_s = ports.clock.wall().timestamp()
         if not self.is_released:
             with suppress(OSError):
                 await self.save(ports, end)
@@ -163,7 +187,7 @@ def recall(record: Path, content: bytes) -> HostedAgent:
     known: Any = json.loads(content)
     try:
         run, task, output, end = known["run"], known["task"], known["output"], known["end"]
-        owner = known["owner"]
+        owner, ended_s = known["owner"], float(known["ended"])
         lost = {"version": _RECALLED, "state": TaskState.FAILED.value, "ended_by": LOST, "end_reason": _NEW_PROCESS}
         news = AgentNews(**(lost if end is None else end), offset=0, output=b"", size=0)
     except (TypeError, KeyError) as error:
@@ -175,6 +199,7 @@ def recall(record: Path, content: bytes) -> HostedAgent:
         record=record,
         output=Path(output) if output else None,
         end=news,
+        ended_s=ended_s,
         version=_RECALLED,
     )
 

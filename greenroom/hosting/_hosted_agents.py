@@ -12,21 +12,31 @@ import attrs
 import trio
 
 from greenroom._version import __version__
-from greenroom.agents import AgentDefinition, Appended, DefinitionOrigin
+from greenroom.agents import AgentDefinition, Appended, DefinitionOrigin, PermissionQuestion
 from greenroom.agents.definitions import read_json
 from greenroom.core import GreenroomError, UsageError
 from greenroom.core.ports import Ports
 from greenroom.core.validation import positive
 from greenroom.hosting._hosted_agent import HostedAgent, recall
 from greenroom.models import Model
-from greenroom.permissions import Mode
-from greenroom.remote.hosts import HostDescription, LaunchAgent, LaunchAnswer, ReleaseAgent, StopAgent, owner_of
+from greenroom.permissions import Allow, Deny, Mode
+from greenroom.remote.hosts import (
+    AnswerAgent,
+    HostDescription,
+    LaunchAgent,
+    LaunchAnswer,
+    ReleaseAgent,
+    StopAgent,
+    owner_of,
+)
 from greenroom.session import ModelFor, Session, TaskHandle, open_session
 from greenroom.tools import Tool
 
 MAX_RUNNING: Final = 100
 """Default number of agents that a host runs at a time."""
 ORPHAN_S: Final = 60.0
+KEPT_S: Final = 7 * 86_400.0
+"""Seconds after its end for which an agent waits for its run."""
 _LOOK_S: Final = 5.0
 """Seconds between two looks for agents without a run."""
 _RUNS: Final = "runs"
@@ -64,8 +74,17 @@ class _HostedSession:
 
     def note_message(self, appended: Appended) -> None:
         agent = self.agents.get(appended.agent)
-        if agent is not None:
-            agent.note_change()
+        if agent is None:
+            return
+        if appended.response is not None and self.session is not None:
+            agent.calls += 1
+            agent.usd += self.session.budget.pricing.cost(appended.response.model, appended.response.usage) or 0
+        agent.note_change()
+
+    async def decide(self, question: PermissionQuestion) -> Allow | Deny | None:
+        """Ask the run of an agent whether a call may run."""
+        agent = self.agents.get(question.agent)
+        return None if agent is None else await agent.questions.decide(question)
 
 
 @final
@@ -98,6 +117,7 @@ class HostedAgents:
         self._withdraw = withdraw
         self._agents: dict[tuple[str, str], HostedAgent] = {}
         self._sessions: dict[tuple[str, str], _HostedSession] = {}
+        self._ended = trio.Event()
 
     @property
     def running(self) -> int:
@@ -116,16 +136,20 @@ class HostedAgents:
                 agent = recall(path, await self._ports.blocking.run(self._ports.disk.read, path))
             except (OSError, ValueError) as error:
                 raise UsageError(f"{path}: {error}; remove it, or choose another folder for the host") from None
+            agent.ended_s = agent.ended_s or self._ports.clock.wall().timestamp()
             await agent.save(self._ports, agent.end)
             self._agents[agent.owner, agent.task] = agent
             await self._publish(agent)
 
     async def end_orphans(self) -> None:
-        """Stop agents whose runs do not ask for them any more, until cancelled."""
+        """Stop agents whose runs do not ask for them any more, and forget those that ended `KEPT_S` ago, until cancelled."""
         while True:
             await trio.sleep(_LOOK_S)
-            for agent in self._agents.values():
+            now_s = self._ports.clock.wall().timestamp()
+            for agent in list(self._agents.values()):
                 agent.end_orphaned(self._plan.orphan_s)
+                if agent.has_ended and not agent.followers and now_s - agent.ended_s > KEPT_S:
+                    await self._forget(agent)
 
     # --- orders ----------------------------------------------------------------------------------------------------
 
@@ -145,7 +169,7 @@ class HostedAgents:
             return LaunchAnswer(refused=str(error) or type(error).__name__)
         return LaunchAnswer()
 
-    def _find(self, order: LaunchAgent | StopAgent | ReleaseAgent) -> HostedAgent | None:
+    def _find(self, order: LaunchAgent | StopAgent | ReleaseAgent | AnswerAgent) -> HostedAgent | None:
         return self._agents.get((owner_of(order.run, order.key), order.task))
 
     def stop(self, order: StopAgent) -> bool:
@@ -155,20 +179,29 @@ class HostedAgents:
             agent.handle.kill(order.why)
         return agent is not None
 
+    def answer(self, order: AnswerAgent) -> bool:
+        """Answer a question of an agent; return False if it does not wait any more."""
+        agent = self._find(order)
+        return agent is not None and agent.questions.answer(order.question, order.answer)
+
     async def release(self, order: ReleaseAgent) -> bool:
         """End an agent if it runs, and forget it; return True if it was known."""
         agent = self._find(order)
         if agent is None:
             return False
+        await self._forget(agent)
+        return True
+
+    async def _forget(self, agent: HostedAgent) -> None:
         agent.is_released = True
         await self._ports.blocking.run(partial(agent.record.unlink, missing_ok=True))
-        self._agents.pop((agent.owner, agent.task), None)
+        if self._agents.pop((agent.owner, agent.task), None) is None:
+            return  # somebody else has forgotten it meanwhile
         self._withdraw(agent)
         if agent.handle is not None and not agent.has_ended:
             agent.handle.kill(_RELEASED)
         else:
             self._leave_session(agent)
-        return True
 
     def _leave_session(self, agent: HostedAgent) -> None:
         """Close the session of an agent that is over if it was the last one in there."""
@@ -188,6 +221,13 @@ class HostedAgents:
             workspaces=sorted(self._plan.workspaces),
             is_draining=self.is_draining,
         )
+
+    async def drain(self, limit_s: float) -> None:
+        """Start no more agents, and wait for those that run, at most `limit_s` seconds. If cancelled, it only stops waiting."""
+        self.is_draining = True
+        with trio.move_on_after(limit_s):
+            while self.running:
+                await self._ended.wait()
 
     def close(self, why: str) -> None:
         """End all agents, and close their sessions."""
@@ -236,14 +276,16 @@ class HostedAgents:
                 self._sessions.pop((owner, order.workspace), None)
             raise
         agent.handle, agent.output = handle, handle.task.info.output_file
-        await agent.save(self._ports)
         hosted.agents[handle.id] = agent
+        await agent.save(self._ports)
         self._agents[owner, order.task] = agent
         await self._publish(agent)
         self._nursery.start_soon(self._finish, agent, handle)
 
     async def _finish(self, agent: HostedAgent, handle: TaskHandle) -> None:
         await agent.finish(handle, self._ports)
+        self._ended.set()
+        self._ended = trio.Event()
         if agent.is_released:
             self._leave_session(agent)
 
@@ -268,6 +310,7 @@ class HostedAgents:
                 tools=self._plan.tools,
                 ports=self._ports,
                 on_message=hosted.note_message,
+                can_use_tool=hosted.decide,
             ) as hosted.session:
                 has_started = True
                 task_status.started()

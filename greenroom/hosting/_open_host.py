@@ -16,6 +16,7 @@ from greenroom.hosting._hosted_agents import HostedAgents, HostPlan
 from greenroom.remote import LinkPeer, LinkPermit, open_node
 from greenroom.remote.hosts import (
     HOST_ACTOR,
+    AnswerAgent,
     DescribeHost,
     FollowAgent,
     LaunchAgent,
@@ -43,6 +44,8 @@ class HostActor(Behavior[Any]):
                 ctx.reply(await self._agents.launch(message))
             case StopAgent():
                 ctx.reply(self._agents.stop(message))
+            case AnswerAgent():
+                ctx.reply(self._agents.answer(message))
             case ReleaseAgent():
                 ctx.reply(await self._agents.release(message))
             case DescribeHost():

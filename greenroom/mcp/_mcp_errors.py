@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from greenroom.core import PeerError
-from greenroom.core.texts import cut_text, message_of
+from greenroom.core.texts import cut_text, message_of, single_error
 
 
 class McpError(PeerError):
@@ -89,8 +89,7 @@ _IN_WORDS: Final = {
 
 def told(error: BaseException) -> str:
     """Return the message of an error on one line, without class names; for a group, that of its first leaf."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = single_error(error, or_first=True)
     why = error.why if isinstance(error, ServerDown | LoginFailed) else message_of(error)
     text = cut_text(" ".join(why.split()))
     kinds = (_IN_WORDS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _IN_WORDS)

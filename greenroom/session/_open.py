@@ -110,7 +110,8 @@ async def _running(plan: Plan, ports: Ports) -> AsyncIterator[Session]:
         await _hide(folder, journal, ports)
         recorder = journal.recorder
         streams, host = open_streams(plan.spec.host, recorder)
-        loaded, left = await read_earlier(plan.run, ports, has_hosts=bool(plan.settings.scalars.remote.hosts))
+        has_hosts = bool(plan.settings.scalars.remote.hosts) and plan.spec.host.replay is None
+        loaded, left = await read_earlier(plan.run, ports, has_hosts=has_hosts)
         recorder.emit(session_began(plan))
         for event in left.events:
             recorder.emit(event)

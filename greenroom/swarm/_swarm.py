@@ -32,6 +32,7 @@ from greenroom.core import (
     calm_collector,
 )
 from greenroom.core.sources import find_places
+from greenroom.core.texts import single_error
 from greenroom.models import Model, PlannedCrash
 from greenroom.session import Session, open_session
 from greenroom.swarm._consent import agree_to
@@ -378,9 +379,7 @@ def _why(group: BaseExceptionGroup[BaseException], *, has_begun: bool) -> str:
 
     The groups are those of the nurseries around the session; there is one error in them, as a rule.
     """
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = single_error(group, or_first=True)
     if isinstance(error, TurnFailed | TurnKilled) and has_begun:  # the lead's: no other turn is waited for
         cause = error.__cause__
         why = explained(cause) if isinstance(cause, ProviderError) else without_class(error.why)

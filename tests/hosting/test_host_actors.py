@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,29 @@ async def test_a_release_ends_an_agent_that_runs(tmp_path: Path) -> None:
         assert desk.agents.describe().running == 0
         assert list((tmp_path / "agents" / OWNER).iterdir()) == []
         assert await desk.ask(ReleaseAgent(run=RUN, key=KEY, task="r00000001")) is False
+
+
+async def test_a_host_that_drains_waits_for_its_agents(tmp_path: Path) -> None:
+    async with opened_host(plan_of(tmp_path, ["said", "never said"], wait_s=10)) as desk:
+        await desk.ask(order())
+        await desk.agents.drain(100)
+        assert (desk.agents.running, trio.current_time() < 20) == (0, True)
+        assert "starts no more agents" in (await desk.ask(order("r00000002"))).refused
+        assert (await desk.follow_to_end())[0].result == "said"
+
+
+async def test_an_end_is_kept_for_seven_days(tmp_path: Path) -> None:
+    async with opened_host(plan_of(tmp_path, ["said"])) as desk:
+        await desk.ask(order())
+        await desk.follow_to_end()
+    record = tmp_path / "agents" / OWNER / "r00000001.json"
+    known = json.loads(record.read_text())
+    for days, is_kept in ((6, True), (7, False)):
+        record.write_text(json.dumps({**known, "ended": known["ended"] - days * 86_400}))
+        async with opened_host(plan_of(tmp_path, [])) as desk:
+            await trio.sleep(10)
+            assert record.exists() == is_kept
+            assert (desk.published.find(follower_name(OWNER, "r00000001")) is not None) == is_kept
 
 
 async def test_agents_of_one_run_share_a_session_until_they_are_released(tmp_path: Path) -> None:

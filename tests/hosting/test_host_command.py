@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -11,10 +12,12 @@ import trio
 
 from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.cli._app import main
-from greenroom.models import Call, ModelRequest, ScriptedModel
+from greenroom.models import Call, ModelRequest, ScriptedModel, WrittenAnswer
 from greenroom.session import Session, open_session
-from greenroom.testing import StreamReply, open_messages_server
+from greenroom.testing import ReceivedRequest, StreamReply, open_messages_server
 from tests.cli.forked import Forked
+from tests.headless.agent_calls import said_first
+from tests.session.crashes import tasks_of, told_in
 
 FAR = {"far": {"description": "Works elsewhere.", "prompt": "You work.", "isolation": "remote"}}
 REMOTE = Call("Agent", {"description": "Far away", "prompt": "Work!", "subagent_type": "far"})
@@ -86,6 +89,41 @@ async def test_a_host_is_killed_and_started_anew(short: Path) -> None:
         assert process.returncode == 0
 
 
+@pytest.mark.promise("R5-a")
+async def test_a_run_is_killed_and_resumed(short: Path) -> None:
+    """The agent is followed again: one agent, one notice, the same output."""
+    gate, wish = trio.Event(), {**REMOTE.input, "isolation": "remote"}
+
+    def reply(request: ReceivedRequest) -> StreamReply:
+        if said_first(request) == "Work!":
+            return StreamReply(answer="It is done.", gate=gate)
+        is_first = len(request.body["messages"]) == 1
+        return StreamReply(answer=WrittenAnswer([Call("Agent", wish, id="toolu_1")]) if is_first else "I see")
+
+    async with open_messages_server(reply) as server:
+        host = await started(short, server.url)
+        environ = {"HOME": str(short), "PATH": os.environ["PATH"], "ANTHROPIC_BASE_URL": server.url}
+        environ |= {"ANTHROPIC_API_KEY": "none", "GREENROOM_RUNS": str(short / "runs")}
+        given = ("--settings", json.dumps(settings(short)), "--agents", json.dumps(FAR))
+        run = Forked("run", "Go!", *given, environ=environ, cwd=short)
+        await server.wait_requests(3)  # two of the main agent, one of the other
+        os.kill(run.pid, signal.SIGKILL)
+        await trio.to_thread.run_sync(run.communicate)
+        run = Forked("run", "--resume", "last", *given, environ=environ, cwd=short)
+        gate.set()
+        out, _ = await trio.to_thread.run_sync(run.communicate)
+        assert (run.returncode, out) == (0, "I see\n")
+        os.kill(host.pid, signal.SIGTERM)
+        await trio.to_thread.run_sync(host.communicate)
+
+    [folder] = (short / "runs").glob("2*")
+    [(name, task)] = [(key[0], view) for key, view in tasks_of(folder).items()]
+    [output] = (short / "host" / "runs").glob("*/tasks/*.output")
+    assert (task.state.value, told_in(folder)[task.notice_id]) == ("completed", 1)
+    assert (folder / "tasks" / f"{name}.output").read_bytes() == output.read_bytes() != b""
+    assert sum(said_first(request) == "Work!" for request in server.requests) == 1
+
+
 def test_arguments_that_cannot_be_used_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +141,7 @@ def test_arguments_that_cannot_be_used_are_one_line(
         ("--listen", "127.0.0.1:0", "--cert", "token"): "the certificate 'token' with the key 'token' cannot be used: ",
         ("--listen", "127.0.0.1:0", "--key", "token"): "--key requires --cert",
         ("--listen", "uds:x", "--cert", "token"): "--cert is for HOST:PORT: a Unix socket needs no TLS",
+        ("--listen", "uds:x", "--drain-s", "-1"): "--drain-s must be at least 0, got -1",
     }.items():
         assert main(["host", *arguments]) == 2
         said = capsys.readouterr().err

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import trio
 
+from greenroom.agents import PermissionQuestion
 from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.hosting._open_host import OpenHost, open_host
-from greenroom.models import Call, ModelRequest, Say, ScriptedModel
+from greenroom.models import Call, ModelRequest, Say, ScriptedModel, Usage, WrittenAnswer
+from greenroom.permissions import Allow, Deny
 from greenroom.serving import UnixSocket, open_unix_listener
 from greenroom.session import Session, open_session
 from greenroom.tools import tool
@@ -34,18 +36,27 @@ async def hosted(folder: Path, script: Any, **changes: Any) -> AsyncIterator[Ope
 
 
 @asynccontextmanager
-async def launching(folder: Path, script: Any, *, at: str = "far") -> AsyncIterator[Session]:
+async def launching(
+    folder: Path,
+    script: Any,
+    *,
+    at: str = "far",
+    settings: Any = None,
+    hosted: Any = None,
+    workspace: str = "",
+) -> AsyncIterator[Session]:
     token = folder / "token"
     token.write_bytes(TOKEN)
     token.chmod(0o600)
-    hosts = {"far": {"address": f"unix:{folder / at}", "token_file": str(token)}}
+    hosts = {"far": {"address": f"unix:{folder / at}", "token_file": str(token), "workspace": workspace}}
     async with open_session(
         model=ScriptedModel(script),
         cwd=folder,
         runs=folder / "runs",
         tools=(*STANDARD_TOOLS, *AGENT_TOOLS),
         agents=FAR,
-        settings={"remote": {"hosts": hosts}},
+        settings={"remote": {"hosts": hosts}, **(settings or {})},
+        **(hosted or {}),
     ) as session:
         yield session
 
@@ -116,6 +127,71 @@ async def test_a_link_that_is_cut_twenty_times_changes_nothing(short: Path) -> N
     assert proxy.cuts >= 20
     assert (short / "runs" / session.id / "tasks" / f"{task.id}.output").read_bytes() == output.read_bytes()
     assert [text.count("<task-notification>") for text in said] == [1]
+
+
+@pytest.mark.promise("R5-questions")
+async def test_questions_of_an_agent_are_answered_by_its_run(short: Path) -> None:
+    """Also if the link is cut while they wait; an answer counts once."""
+    proxy = CuttingProxy(short / "far")
+    asked: list[tuple[str, str, str]] = []
+
+    async def can_use_tool(question: PermissionQuestion) -> Allow | Deny:
+        asked.append((question.label, question.tool, question.verdict.reason.partition(":")[0]))
+        assert proxy.cut()
+        return Deny(message="not that one") if len(asked) == 1 else Allow()
+
+    told: list[str] = []
+
+    def end(request: ModelRequest) -> str:
+        told.append(texts(request))
+        return "I found it."
+
+    (short / "shop").mkdir()
+    write = Call("Write", {"file_path": str(short / "note"), "content": "blue"})
+    write_there = Call("Write", {"file_path": str(short / "shop" / "note"), "content": "red"})
+    places = {"shop": short / "shop"}
+    async with (
+        hosted(short, [write, write, write_there, end], tools=STANDARD_TOOLS, workspaces=places),
+        trio.open_nursery() as nursery,
+    ):
+        listener = await open_unix_listener(short / "proxy", backlog=16)
+        nursery.start_soon(partial(trio.serve_listeners, proxy.serve, [listener]))
+        asks = {"can_use_tool": can_use_tool}
+        async with launching(
+            short, [REMOTE, "launched", "I see"], at="proxy", hosted=asks, workspace="shop"
+        ) as session:
+            await session.run("Go!")
+            await session.wait_quiet()
+            assert session.tasks.all()[0].state.value == "completed"
+        nursery.cancel_scope.cancel()
+
+    assert asked == [("far on host far", "Write", "on the host 'far'")] * 2
+    assert (told[0].count("not that one"), (short / "note").read_text()) == (1, "blue")
+    assert (short / "shop" / "note").read_text() == "red"  # it works there
+
+
+@pytest.mark.promise("R5-budget")
+async def test_the_usage_of_an_agent_counts_in_the_budget_of_its_run(short: Path) -> None:
+    dear = WrittenAnswer([Call("WaitLong", {})], usage=Usage(60_000, 300))
+
+    @tool(read_only=True)
+    async def wait_long() -> str:
+        """Wait."""
+        await trio.sleep(100)
+        return ""
+
+    budget = {"models": {"budget": {"tokens": 50_000}}}
+    async with (
+        hosted(short, [dear], tools=(wait_long,)) as host,
+        launching(short, [REMOTE, "launched"], settings=budget) as session,
+    ):
+        await session.run("Go!")
+        with session.events() as events:
+            while session.tasks.all()[0].state.value != "killed":
+                await events.wait_next()
+        assert session.budget.spent.usage.total == 60_300
+        assert session.budget.spent.calls == 3
+        assert host.agents.running == 0
 
 
 async def test_a_stop_ends_an_agent_on_its_host(short: Path) -> None:

@@ -10,6 +10,7 @@ _AGENT: Final = "greenroom.hosting._hosted_agent"
 _AGENTS: Final = "greenroom.hosting._hosted_agents"
 _RUNS: Final = "greenroom.remote.hosts._remote_agents"
 _TESTS: Final = ("tests/hosting/test_host_actors.py",)
+_REMOTE: Final = ("tests/hosting/test_remote_agents.py",)
 _DEATHS: Final = ("tests/hosting/test_deaths.py",)
 
 HOSTS: Final = (
@@ -60,6 +61,30 @@ HOSTS: Final = (
         "task.kill(record.stop)",
         "pass",
         tests=_DEATHS,
+    ),
+    Mutant(
+        "a question is asked again with all news",
+        ("R5-questions",),
+        "greenroom.remote.hosts._remote_questions",
+        "            if key not in self._asked:\n",
+        "            if key is not None:\n",
+        tests=_REMOTE,
+    ),
+    Mutant(
+        "an answer is sent once",
+        ("R5-questions",),
+        "greenroom.remote.hosts._remote_questions",
+        "                with suppress(GreenroomError):\n                    await self._ask(remote.host, told)\n                    return\n",
+        "                return\n",
+        tests=_REMOTE,
+    ),
+    Mutant(
+        "an agent on a host costs its run nothing",
+        ("R5-budget",),
+        _RUNS,
+        "self._budget.charge(spent - remote.spent)",
+        "pass",
+        tests=_REMOTE,
     ),
     Mutant(
         "a late result is thrown away",

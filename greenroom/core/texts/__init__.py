@@ -1,7 +1,7 @@
 """Texts for models and terminals: frames, listings, printable characters, errors."""
 
 from greenroom.core.texts._control_characters import printable_json, printable_text
-from greenroom.core.texts._error_text import cut_text, error_text, message_of, stand_in
+from greenroom.core.texts._error_text import cut_text, error_text, message_of, single_error, stand_in
 from greenroom.core.texts._frames import (
     FRAMES,
     NO_PERSON,
@@ -36,6 +36,7 @@ __all__ = [
     "printable_text",
     "reminder",
     "safe_repr",
+    "single_error",
     "stand_in",
     "wrap",
 ]

@@ -35,6 +35,18 @@ def cut_text(text: str, limit: int = MAX_ERROR_CHARACTERS) -> str:
     return f"{text[:head]}{note}{text[len(text) - tail :]}"[:limit]
 
 
+def single_error(error: BaseException, *, or_first: bool = False) -> BaseException:
+    """Return the error that is alone in a group, or in groups in groups.
+
+    Args:
+        error: Any error; one that is no group is returned as it is.
+        or_first: True to return the first of several; else the group that holds them.
+    """
+    while isinstance(error, BaseExceptionGroup) and (or_first or len(error.exceptions) == 1):
+        error = error.exceptions[0]
+    return error
+
+
 def message_of(error: BaseException) -> str:
     """Return the text of an error, cut; an error class whose `str()` raises is described instead."""
     try:

@@ -16,7 +16,7 @@ import trio
 from greenroom.actors import Behavior, Context, Ref
 from greenroom.core import JournalError, Level, NameTaken, UsageError
 from greenroom.core.ports import Ports
-from greenroom.core.texts import message_of, printable_text
+from greenroom.core.texts import message_of, printable_text, single_error
 from greenroom.gateway.channels._account_state import (
     DEGRADED_FROM,
     AccountState,
@@ -233,8 +233,7 @@ class ChannelActor(Behavior[Never]):
 
 
 def _words(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = single_error(error, or_first=True)
     return message_of(error) or type(error).__name__
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from greenroom.core import GreenroomError, JournalError, UsageError
+from greenroom.core.texts import single_error
 from greenroom.gateway.process._state_folder import HeldState, hold_state
 from greenroom.terminal import complain
 
@@ -78,14 +79,7 @@ def _run(reading: ConfigReading, held: HeldState, port: int | None, endpoints: C
     try:
         return trio.run(serve_in_foreground, reading, held, port, endpoints)
     except BaseExceptionGroup as group:
-        error = _only_error(group)
+        error = single_error(group)
         if isinstance(error, GreenroomError):
             raise error from None
         raise
-
-
-def _only_error(error: BaseException) -> BaseException:
-    """Return the one error in groups of one; else the group."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

@@ -221,6 +221,15 @@ class Budget:
             await self._root._changed.wait()
         return denial
 
+    def charge(self, used: Spent) -> None:
+        """Count amounts that were used elsewhere, here and above; one that passes a limit is a denial of every later call."""
+        for budget in self._line():
+            budget._spent += used
+        for budget in self._line():
+            if budget._is_limited:
+                budget._deny(Spent())
+        self._tell()
+
     def take_nowait(self, model: str, request: ModelRequest) -> Taken | None:
         """Reserve for a call; return None if it fits only once running calls have released amounts.
 

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
         HOST_ACTOR,
         MAX_OUTPUT_PART,
         AgentNews,
+        AnswerAgent,
         DescribeHost,
         FollowAgent,
         HostDescription,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
         owner_of,
     )
     from greenroom.remote.hosts._host_tokens import make_token_file, read_token_file
-    from greenroom.remote.hosts._remote_agent import LeftRemote, RemoteOrder
+    from greenroom.remote.hosts._remote_agent import LeftRemote, RemoteAgent, RemoteOrder
     from greenroom.remote.hosts._remote_agents import RemoteAgents
     from greenroom.remote.hosts._remote_record import RemoteRecord, read_remote_record, remote_record_path
 else:
@@ -30,6 +31,7 @@ else:
                 "HOST_ACTOR",
                 "MAX_OUTPUT_PART",
                 "AgentNews",
+                "AnswerAgent",
                 "DescribeHost",
                 "FollowAgent",
                 "HostDescription",
@@ -42,7 +44,7 @@ else:
                 "owner_of",
             ),
             "greenroom.remote.hosts._host_tokens": ("make_token_file", "read_token_file"),
-            "greenroom.remote.hosts._remote_agent": ("LeftRemote", "RemoteOrder"),
+            "greenroom.remote.hosts._remote_agent": ("LeftRemote", "RemoteAgent", "RemoteOrder"),
             "greenroom.remote.hosts._remote_agents": ("RemoteAgents",),
             "greenroom.remote.hosts._remote_record": ("RemoteRecord", "read_remote_record", "remote_record_path"),
         },
@@ -52,6 +54,7 @@ __all__ = [
     "HOST_ACTOR",
     "MAX_OUTPUT_PART",
     "AgentNews",
+    "AnswerAgent",
     "DescribeHost",
     "FollowAgent",
     "HostDescription",
@@ -59,6 +62,7 @@ __all__ = [
     "LaunchAnswer",
     "LeftRemote",
     "ReleaseAgent",
+    "RemoteAgent",
     "RemoteAgents",
     "RemoteOrder",
     "RemoteRecord",

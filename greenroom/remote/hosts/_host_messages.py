@@ -24,6 +24,7 @@ MAX_FOLLOW_S: Final = 20.0
 """Seconds after which a host answers although there is no news."""
 _TASK: Final = re.compile("r[0-9a-z]{8}")
 _RUN: Final = re.compile("[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
+_KINDS_OF_TOKENS: Final = 4
 _KEY: Final = re.compile("[0-9a-f]{32,64}")
 
 
@@ -40,6 +41,11 @@ def _is_task(_: Any, attribute: attrs.Attribute[str], value: str) -> None:
 def _is_key(_: Any, attribute: attrs.Attribute[str], value: str) -> None:
     if not _KEY.fullmatch(value):
         raise ValueError(f"{attribute.name} must be 32 to 64 of [0-9a-f]")  # it is a secret
+
+
+def _is_usage(_: Any, attribute: attrs.Attribute[list[int]], value: list[int]) -> None:
+    if len(value) != _KINDS_OF_TOKENS or min(value) < 0:
+        raise ValueError(f"{attribute.name} must be {_KINDS_OF_TOKENS} numbers of at least 0, got {value!r}")
 
 
 def owner_of(run: str, key: str) -> str:
@@ -107,6 +113,20 @@ class ReleaseAgent(Request[bool]):
 
 @final
 @attrs.frozen(kw_only=True)
+class AnswerAgent(Request[bool]):
+    """An answer to a question of an agent; the reply is False if the question does not wait any more."""
+
+    run: str = attrs.field(validator=_is_run)
+    key: str = attrs.field(validator=_is_key, repr=False)
+    task: str = attrs.field(validator=_is_task)
+    question: str
+    """Its id."""
+    answer: dict[str, Any]
+    """`allows`, and `input` in place of the call's own, or `message` and `interrupts`."""
+
+
+@final
+@attrs.frozen(kw_only=True)
 class HostDescription:
     """The answer to `DescribeHost`."""
 
@@ -158,6 +178,14 @@ class AgentNews:
     """Requester of its end; empty if nobody requested it."""
     end_reason: str = ""
     """The requester's reason."""
+    questions: list[dict[str, Any]] = attrs.field(factory=list)
+    """Its questions for permission that wait for an answer: `id`, `call`, `tool`, `input`, `reason`."""
+    usage: list[int] = attrs.field(factory=lambda: [0, 0, 0, 0], validator=_is_usage)
+    """Tokens so far: input, output, written to the cache, read from it."""
+    calls: int = attrs.field(default=0, validator=attrs.validators.ge(0))
+    """Number of its models' answers."""
+    usd: float = attrs.field(default=0.0, validator=[attrs.validators.ge(0), attrs.validators.lt(1e9)])
+    """Their price, as far as the host knows the prices."""
 
 
 @final
@@ -179,6 +207,7 @@ MESSAGES: Final = (
     LaunchAnswer,
     StopAgent,
     ReleaseAgent,
+    AnswerAgent,
     DescribeHost,
     HostDescription,
     FollowAgent,

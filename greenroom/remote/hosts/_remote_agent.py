@@ -7,6 +7,7 @@ from typing import Any, final
 import attrs
 import trio
 
+from greenroom.models.budgets import Spent
 from greenroom.remote.hosts._host_messages import LaunchAgent
 from greenroom.remote.hosts._remote_record import RemoteRecord
 from greenroom.tasks import Task, TaskInfo, TaskState
@@ -60,5 +61,7 @@ class RemoteAgent:
     """Cancelled when its task ends."""
     is_late: bool = False
     """True if its task has ended because nothing was heard from its host."""
+    spent: Spent = attrs.field(factory=Spent)
+    """Its usage that counts here already."""
     is_over: trio.Event = attrs.field(factory=trio.Event)
     """Set when nothing is to be said to the host any more."""

@@ -9,8 +9,9 @@ a later one of the run takes up: it follows the agents, and repeats the messages
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
@@ -21,6 +22,8 @@ import trio
 from greenroom.actors import Edge
 from greenroom.core import AskTimedOut, Cause, GreenroomError, JournalError, task_id
 from greenroom.core.ports import Ids
+from greenroom.models import Usage
+from greenroom.models.budgets import Budget, Spent
 from greenroom.remote.hosts._host_messages import (
     HOST_ACTOR,
     MAX_FOLLOW_S,
@@ -34,6 +37,7 @@ from greenroom.remote.hosts._host_messages import (
     owner_of,
 )
 from greenroom.remote.hosts._remote_agent import LeftRemote, RemoteAgent, RemoteOrder
+from greenroom.remote.hosts._remote_questions import Answering, RemoteQuestions
 from greenroom.remote.hosts._remote_record import SETTLED, TAKEN, order_line, record_line, remote_record_path
 from greenroom.remote.links import Link, LinkLost, RemoteError, RemoteRef
 from greenroom.tasks import LOST, REMOTE_AGENT, Progress, Task, TaskInfo, TaskReport, Tasks, TaskState, TaskUsage
@@ -60,7 +64,7 @@ class RemoteAgents:
 
     Args:
         run: Id of the run.
-        hosts: Names of the hosts; the one on which the fewest agents of this run work is chosen.
+        hosts: Names of the hosts, with that of the workspace there or an empty text; the one on which the fewest agents of this run work is chosen.
         connect: Returns the link to a host; raises `GreenroomError`.
         tasks: The tasks of the run.
         nursery: For following agents; it outlives the tasks.
@@ -70,6 +74,8 @@ class RemoteAgents:
         write: Appends to a file, in the order of the calls.
         commit: Returns when everything recorded so far is durable.
         report: Delivers a late result; returns False if nobody can take it now.
+        answer: Asks people here a question of an agent.
+        budget: The budget of the run, in which the usage of its remote agents counts.
         unreachable_s: Seconds without a word of its host after which a task fails.
     """
 
@@ -77,7 +83,7 @@ class RemoteAgents:
         self,
         *,
         run: str,
-        hosts: Sequence[str],
+        hosts: Mapping[str, str],
         connect: Callable[[str], Awaitable[Link]],
         tasks: Tasks,
         nursery: trio.Nursery,
@@ -87,10 +93,11 @@ class RemoteAgents:
         write: Callable[[Path, bytes], None],
         commit: Callable[[], Awaitable[None]],
         report: Callable[[TaskReport], Awaitable[bool]],
+        answer: Answering,
+        budget: Budget,
         unreachable_s: float,
     ) -> None:
-        self.hosts = tuple(hosts)
-        """Names of the hosts."""
+        self._hosts = hosts
         self._run = run
         self._connect = connect
         self._tasks = tasks
@@ -101,6 +108,8 @@ class RemoteAgents:
         self._write = write
         self._commit = commit
         self._report = report
+        self._budget = budget
+        self._questions = RemoteQuestions(answer, self._ask, nursery)
         self._unreachable_s = unreachable_s
         self._agents: dict[str, RemoteAgent] = {}
         self._is_closed = False
@@ -113,7 +122,7 @@ class RemoteAgents:
         """
         if self._is_closed:
             raise ToolError("the session ends, and starts no more agents")
-        host = min(self.hosts, key=self._running_on)
+        host = min(self._hosts, key=self._running_on)
         remote = self._open(host, wish)
         try:
             await self._commit()
@@ -189,6 +198,7 @@ class RemoteAgents:
             description=wish.description,
             prompt=wish.prompt,
             model=wish.model,
+            workspace=self._hosts[host],
         )
         self._note_line(name, order_line(host, order))  # before its task is: one of those has an order
         info = TaskInfo(
@@ -299,6 +309,11 @@ class RemoteAgents:
                 self._write(remote.task.info.output_file, news.output)
             remote.offset += len(news.output)
         remote.version = news.version
+        self._questions.follow(remote, news.questions if not remote.task.is_finished else [])
+        if news.calls > remote.spent.calls:
+            spent = Spent(usage=Usage(*news.usage), usd=Decimal(str(news.usd)), calls=news.calls)
+            self._budget.charge(spent - remote.spent)
+            remote.spent = spent
         return news
 
     async def _wait_late(self, remote: RemoteAgent) -> AgentNews | None:
@@ -361,6 +376,7 @@ class RemoteAgents:
         if task.cause is None:
             task.cause = cause
         self._tasks.end(task, edge)
+        self._questions.follow(remote, [])
         remote.following.cancel()
 
     async def _settle(self, remote: RemoteAgent) -> None:

@@ -19,6 +19,7 @@ import orjson
 
 from greenroom.core import PeerError
 from greenroom.core.ports import Ids
+from greenroom.core.texts import single_error
 from greenroom.core.validation import make_converter
 from greenroom.remote.wire._numbered_channel import UNREADABLE, WireError
 from greenroom.remote.wire._wire import MAX_MESSAGE
@@ -156,8 +157,7 @@ def read_hello(message: bytes | str) -> Hello:
 
 
 def _cause(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = single_error(error, or_first=True)
     if isinstance(error, KeyError):
         return f"{error} is missing"
     return str(error.args[0] if error.args else type(error).__name__)[:200]

@@ -88,6 +88,7 @@ async def _recover_tasks(session: Session, services: Services, home: AgentState,
     )
     is_any, waiting = await recovered.carry_out(away=agents.teams.away, wakes=not home.start.keeps_open)
     agents.teams.tell_later(waiting)
+    is_any = is_any or any(not view.has_ended for view in left.remotes)
     if is_any and not home.start.keeps_open:
         agents.inbox.note_waiting()
     await agents.restore_remotes(left.remotes)

@@ -111,7 +111,7 @@ class SessionInbox:
     Attributes:
         initial_message: The first prompt that a hook of the session's start asks for; empty for none.
         stored: Keeps what waits until it was read.
-        had_waiting: True if messages, or unreported ends of tasks, waited at the opening; they begin turns by themselves.
+        had_waiting: True if messages, unreported ends or agents on hosts waited at the opening; they begin turns by themselves.
 
     Args:
         main: The main agent.

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import trio
 
+from greenroom.agents import AgentServices, PermissionQuestion
 from greenroom.agents.definitions import facts_of
 from greenroom.agents.delegation import AgentCall, RemoteLaunched, RemoteRoute
+from greenroom.permissions import Allow, Deny, Effect, Verdict
 from greenroom.session.assembly._session_services import Services
 from greenroom.tasks import TaskInfo, TaskLateResult, TaskReport, TaskView
 from greenroom.tools import ToolContext
 
 if TYPE_CHECKING:  # nothing of links is loaded unless a host is configured
     from greenroom.remote import Link, LinkNode, LinkPeer
-    from greenroom.remote.hosts import LeftRemote
+    from greenroom.remote.hosts import LeftRemote, RemoteAgent
 
 
 @final
@@ -26,9 +29,10 @@ class SessionRemotes:
 
     Args:
         services: Those of the session.
+        asking: The services by which agents of the session ask people.
     """
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, asking: AgentServices) -> None:
         from greenroom.remote.hosts import RemoteAgents
 
         self._services = services
@@ -39,7 +43,7 @@ class SessionRemotes:
         journal, folder = services.journal, services.run_folder
         self.agents = RemoteAgents(
             run=folder.name,
-            hosts=tuple(self._settings.hosts),
+            hosts={name: host.workspace for name, host in self._settings.hosts.items()},
             connect=self._connect,
             tasks=services.tasks,
             nursery=services.nursery,
@@ -49,6 +53,8 @@ class SessionRemotes:
             write=journal.write_before,
             commit=journal.commit,
             report=self._report_late,
+            answer=partial(answer_question, asking),
+            budget=services.budget,
             unreachable_s=self._settings.unreachable_s,
         )
 
@@ -148,3 +154,34 @@ def _read_left(outputs: Path, view: TaskView) -> LeftRemote | None:
     output = info.output_file
     size = output.stat().st_size if output.exists() else 0
     return LeftRemote(record=record, info=info, state=view.state, cause=view.cause, size=size)
+
+
+async def answer_question(asking: AgentServices, remote: RemoteAgent, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask people here a question of a remote agent, and return the answer as `AnswerAgent` has it. If cancelled, it is withdrawn."""
+    info = remote.task.info
+    asked = PermissionQuestion(
+        agent=info.id,
+        label=f"{info.agent_type or info.id} on host {remote.host}",
+        tool=str(question["tool"]),
+        input=question["input"],
+        verdict=Verdict(effect=Effect.ASK, reason=f"on the host {remote.host!r}: {question['reason']}"),
+        call_id=str(question["call"]),
+    )
+    answer = None if asking.can_use_tool is None else await asking.can_use_tool(asked)
+    if answer is None and asking.approvals is not None:
+        ended = await asking.approvals.ask(
+            agent=asked.agent,
+            label=asked.label,
+            tool=asked.tool,
+            input=asked.input,
+            verdict=asked.verdict,
+            call_id=asked.call_id,
+        )
+        answer = ended.answer
+    match answer:
+        case Allow():
+            return {"allows": True, "input": None if answer.input is None else dict(answer.input)}
+        case Deny():
+            return {"allows": False, "message": answer.message, "interrupts": answer.interrupts}
+        case None:
+            return {"allows": False, "message": "nobody can be asked in the session that started the agent"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, final
 
+from greenroom.agents import AgentServices
 from greenroom.agents.subagents import (
     AGENT_TOOL,
     ENTER_WORKTREE,
@@ -66,7 +67,7 @@ class SubagentTools:
         self._post = post
         self._teams = teams
         self.schedules = SessionSchedules(services, inbox)
-        self._remotes = open_remotes(services)
+        self._remotes = open_remotes(services, composition.services)
         self._commit = commit
         self._wait_durable = wait_durable
 
@@ -109,10 +110,10 @@ class SubagentTools:
         )
 
 
-def open_remotes(services: Services) -> SessionRemotes | None:
+def open_remotes(services: Services, asking: AgentServices) -> SessionRemotes | None:
     """Return what starts agents on hosts; None if no host is configured, or the session is done again from a record."""
     if not services.plan.settings.scalars.remote.hosts or services.effects.is_rerun:
         return None
     from greenroom.session.parts._session_remotes import SessionRemotes
 
-    return SessionRemotes(services)
+    return SessionRemotes(services, asking)

@@ -75,6 +75,8 @@ class HostAddress:
     """The file of mode 0600 with the token of the host."""
     ca_file: str = ""
     """The file of the authority, or of the one certificate, that is trusted with `https`; by default those of the system are."""
+    workspace: str = ""
+    """The host's name of the folder in which agents work there; empty for an empty folder."""
 
 
 @final

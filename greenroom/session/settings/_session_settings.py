@@ -201,8 +201,8 @@ class SessionSettings:
     """MCP servers that may push messages to the main agent, by their names; `{}` for the defaults. A project's files cannot
     list any, even if it is trusted."""
     remote: RemoteSettings = attrs.field(factory=RemoteSettings)
-    """Agents on other processes: `hosts` by name, each with `address`, `token_file` and `ca_file`; `unreachable_s`. A project's
-    files cannot list any, even if it is trusted."""
+    """Agents on other processes: `hosts` by name, each with `address`, `token_file` and maybe `ca_file` and `workspace`; `unreachable_s`. A
+    project's files cannot list any, even if it is trusted."""
     schedules: ScheduleSettings = attrs.field(factory=ScheduleSettings)
     """Scheduled prompts: `enabled`, `durable`, `tz`."""
     recovery: RecoverySettings = attrs.field(factory=RecoverySettings)
