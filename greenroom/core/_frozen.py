@@ -125,10 +125,10 @@ def _read_fields(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], dic
 
 
 def _caller(kind: type[R]) -> Callable[..., R]:
-    arguments = [field.alias for field in attrs.fields(kind) if field.init]  # type: ignore[arg-type]
+    arguments = [field.alias if field.init else "" for field in attrs.fields(kind)]  # type: ignore[arg-type]
 
     def call(*values: Any) -> R:
-        return kind(**dict(zip(arguments, values, strict=True)))
+        return kind(**{name: value for name, value in zip(arguments, values, strict=True) if name})
 
     return call
 

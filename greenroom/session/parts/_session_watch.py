@@ -58,6 +58,7 @@ class SessionWatch:
         self._blocking = blocking
         self._is_behind = True
         self._has_begun = False
+        self._is_closed = False
         self._index: RunIndex | None = None
         """The index of the journal's file as far as it was needed; None while it is read."""
         self.state = World(FOLDS)
@@ -69,7 +70,8 @@ class SessionWatch:
         return self
 
     def close(self) -> None:
-        """Close the file; it is opened again when it is needed."""
+        """Close the file, or have whoever reads it now do so; what is read later is read from its beginning."""
+        self._is_closed = True
         if self._index is not None:
             self._index.close()
             self._index = None
@@ -122,9 +124,9 @@ class SessionWatch:
             for begin in range(index.count_until(seq=world.seq), len(index), _READ):
                 for entry in index.entries(begin, begin + _READ):
                     world.apply(entry)
-            self.close()  # that of another task, if it was read meanwhile
-            self._index = index
-            stack.pop_all()
+            if self._index is None and not self._is_closed:
+                self._index = index
+                stack.pop_all()
 
     def _grown_index(self, stack: ExitStack) -> RunIndex:
         """Return the index of all that is in the file, which the stack closes: the one that is there, unless the file was replaced."""
