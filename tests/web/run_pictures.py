@@ -39,11 +39,11 @@ def make_swarm_run(folder: Path) -> Path:
 
 
 def chosen(entries: tuple[Entry, ...]) -> tuple[int, str]:
-    """Return an event to stand at, in the middle of the work, and the path of the actor that it is about."""
+    """Return an event to stand at, in the middle of the work, and the path of an actor that was restarted before it."""
     crashed = next(entry for entry in entries if entry.kind == "child.restarted")
     at = next(entry for entry in entries if entry.seq > crashed.seq + 40 and entry.kind == "tool.end")
     paths = {entry.event.actor: entry["path"] for entry in entries if entry.kind == "actor.new"}
-    return at.seq, paths[at.event.actor]
+    return at.seq, paths[crashed["child"]]
 
 
 async def open_view(page: BrowserPage, view: str, at: int, actor: str) -> None:

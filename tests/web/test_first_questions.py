@@ -1,4 +1,4 @@
-"""First questions of a colleague to the file of a run: who was slow, why was one restarted, what did an item take?"""
+"""The first questions of a colleague to the file of a run: which agent was slow, why was one restarted, and the cost of an item."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def steps_of(entries: list[Entry]) -> dict[str, list[tuple[float, str]]]:
     return found
 
 
-async def test_a_file_answers_who_was_slow_why_one_was_restarted_and_what_an_item_took(
-    page: BrowserPage, tmp_path: Path
-) -> None:
+async def test_the_file_of_a_run_answers_the_first_questions(page: BrowserPage, tmp_path: Path) -> None:
     repo, runs, html = make_small_repo(tmp_path / "small"), tmp_path / "runs", tmp_path / "alone" / "run.html"
     html.parent.mkdir()
     environ = {**os.environ, "GREENROOM_RUNS": str(runs)}
