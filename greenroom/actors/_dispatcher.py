@@ -62,12 +62,10 @@ class Dispatcher:
                 ready.popleft().serve()
                 budget -= 1
                 if budget <= 0:
-                    budget = BUDGET
                     await checkpoint()
-                    self.clock_s = 0.0
+                    budget, self.clock_s = BUDGET, 0.0
             await self.spot.parked(current_task())
-            budget = BUDGET
-            self.clock_s = 0.0
+            budget, self.clock_s = BUDGET, 0.0
 
 
 @final
@@ -91,10 +89,9 @@ class PlainRunner:
         """Queue the actor for one turn, unless it is queued; called after each put."""
         if not self.is_scheduled:
             self.is_scheduled = True
-            dispatcher = self._dispatcher
-            dispatcher.ready.append(self)
-            if dispatcher.spot.task is not None:
-                dispatcher.spot.unpark()
+            self._dispatcher.ready.append(self)
+            if self._dispatcher.spot.task is not None:
+                self._dispatcher.spot.unpark()
 
     def poke(self) -> None:
         """Start a pending incarnation, or end one whose end was requested; called when either is new."""

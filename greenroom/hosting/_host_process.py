@@ -73,18 +73,8 @@ def run_host(
     path = (token_file or folder / "token").absolute()
     make_token_file(path)
     try:
-        return trio.run(
-            partial(
-                _serve,
-                plan,
-                name=name,
-                token=read_token_file(path),
-                place=place,
-                known_as=known_as,
-                token_file=path,
-                drain_s=drain_s,
-            )
-        )
+        serve = partial(_serve, plan, name=name, place=place, known_as=known_as, token_file=path, drain_s=drain_s)
+        return trio.run(partial(serve, token=read_token_file(path)))
     except BaseExceptionGroup as group:
         error = single_error(group)
         if isinstance(error, GreenroomError):

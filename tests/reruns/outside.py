@@ -11,6 +11,7 @@ _STARTS: Final = frozenset(
     ("socket.connect", "subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec")
 )
 _CHANGES: Final = frozenset(("os.mkdir", "os.remove", "os.rename", "os.rmdir"))
+_SEEN: Final = _STARTS | _CHANGES | {"open"}
 _watches: list[list[str]] = []
 _hooks: list[str] = []
 
@@ -30,7 +31,7 @@ def watched_outside() -> Iterator[list[str]]:
 
 
 def _audit(event: str, arguments: tuple[object, ...]) -> None:
-    if not _watches:
+    if not _watches or event not in _SEEN:
         return
     path = str(arguments[0]) if arguments else ""
     is_own = "/reruns" in path or "__pycache__" in path or path == "/dev/null"
