@@ -144,7 +144,7 @@ export async function copy(text) {
 /** Copy a text and say so at the button that was pressed: to a reader of screens too. */
 export async function copyFrom(button, text) {
   const isCopied = await copy(text);
-  const said = h("span.said-copied", { role: "status" }, isCopied ? "Copied" : "The browser did not allow it");
+  const said = h("span.said-copied", { role: "status" }, isCopied ? "Copied" : "Not allowed");
   button.classList.toggle("done", isCopied);
   button.after(said);
   setTimeout(() => {

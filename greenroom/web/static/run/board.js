@@ -133,7 +133,7 @@ export function makeBoard({ model, seen, go }) {
     swap(
       history,
       h("h2", {}, `#${item.id} ${visible(item.subject)}`),
-      h("p.spent", {}, spentWords(spentOn(key)) || "Nobody has worked on it up to this moment."),
+      h("p.spent", {}, spentWords(spentOn(key)) || "Nobody has had it yet."),
       h("ol.steps", {}, ...steps.map(({ position, fields }) => h("li", { class: position < seen.at ? "" : "is-later" }, h("button.event", { onclick: () => go({ at: position + 1 }) }, h("span.seq", {}, String(model.seq(position))), h("span", {}, `${visible(model.kind(position).slice(5))}${fields?.owner ? ` by ${visible(fields.owner)}` : fields && "owner" in fields && fields.owner === "" ? ", no owner" : ""}${fields?.why ? `: ${visible(fields.why)}` : ""}`), h("small", {}, seconds(model.since(position))))))),
       item.description ? h("details", {}, h("summary", {}, "Description"), h("div.text", {}, rich(item.description))) : "",
       item.findings ? h("details", {}, h("summary", {}, "Findings"), h("pre", { tabindex: "0" }, visible(item.findings))) : "",

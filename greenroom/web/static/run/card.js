@@ -36,7 +36,7 @@ export function makeCard({ model, seen, source, go }) {
     const total = totalsAt(model, at).get(actor);
     swap(
       node,
-      h("header", {}, h("h2", {}, visible(model.name(actor))), stateSign(state), path ? iconButton("copy", "Copy the path of the actor", ({ currentTarget }) => copyFrom(currentTarget, path)) : ""),
+      h("header", {}, h("h2", {}, visible(model.name(actor))), stateSign(state), path ? iconButton("copy", "Copy its path", ({ currentTarget }) => copyFrom(currentTarget, path)) : ""),
       h(
         "dl",
         {},

@@ -74,6 +74,7 @@ export function makeTotals({ model, seen, go }) {
 
   function update(line, total) {
     line.step = total.step;
+    line.querySelector(".step-of").hidden = total.step < 0;
     line.classList.toggle("is-chosen", total.actor === seen.actor);
     setText(line.firstElementChild.firstElementChild, visible(model.name(total.actor)));
     COLUMNS.slice(1).forEach(([name], place) => {
