@@ -83,8 +83,8 @@ GATEWAY_LANES: Final = (
         "closing a shared disk takes the file from who writes",
         (),
         "greenroom.core.ports._ports",
-        "                written = write(descriptor, content)\n",
-        "                self._put_back({path: descriptor})\n                written = write(descriptor, content)\n",
+        "                written = write(descriptor, content)\n                while",
+        "                self._put_back({path: descriptor})\n                written = write(descriptor, content)\n                while",
         tests=("tests/core/test_ports.py",),
     ),
     Mutant(
