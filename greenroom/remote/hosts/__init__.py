@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         host_codec,
     )
     from greenroom.remote.hosts._host_tokens import make_token_file, read_token_file
+    from greenroom.remote.hosts._placed_hosts import PlacedHosts
     from greenroom.remote.hosts._remote_agents import RemoteAgents, RemoteOrder
 else:
     __getattr__, __dir__ = lazy_names(
@@ -38,6 +39,7 @@ else:
                 "host_codec",
             ),
             "greenroom.remote.hosts._host_tokens": ("make_token_file", "read_token_file"),
+            "greenroom.remote.hosts._placed_hosts": ("PlacedHosts",),
             "greenroom.remote.hosts._remote_agents": ("RemoteAgents", "RemoteOrder"),
         },
     )
@@ -51,6 +53,7 @@ __all__ = [
     "HostDescription",
     "LaunchAgent",
     "LaunchAnswer",
+    "PlacedHosts",
     "ReleaseAgent",
     "RemoteAgents",
     "RemoteOrder",

@@ -73,6 +73,8 @@ class _RemoteAgent:
     version: int = 0
     is_taken: bool = False
     """True once the host has said that it has the order."""
+    is_launched: bool = False
+    """True once its start was reported as a success: its end is a notice from then on."""
     is_over: trio.Event = attrs.field(factory=trio.Event)
     """Set when nothing is to be said to the host any more."""
 
@@ -120,6 +122,7 @@ class RemoteAgents:
         self._commit = commit
         self._unreachable_s = unreachable_s
         self._agents: dict[str, _RemoteAgent] = {}
+        self._dead: dict[str, str] = {}
         self._is_closed = False
 
     async def launch(self, wish: RemoteOrder) -> tuple[Task, str]:
@@ -130,7 +133,10 @@ class RemoteAgents:
         """
         if self._is_closed:
             raise ToolError("the session ends, and starts no more agents")
-        host = min(self.hosts, key=self._running_on)
+        living = [host for host in self.hosts if host not in self._dead]
+        if not living:
+            raise ToolError(f"all hosts have died: {'; '.join(self._dead.values())}")
+        host = min(living, key=self._running_on)
         remote = self._open(host, wish)
         await self._commit()
         try:
@@ -139,7 +145,7 @@ class RemoteAgents:
             self._end_silently(remote, str(error))
             raise
         except LinkLost as error:
-            if error.outcome == "not_sent":
+            if error.outcome == "not_sent" or host in self._dead:
                 self._end_silently(remote, str(error))
                 raise ToolError(f"the host {host!r} could not be told: {error}") from error
         except AskTimedOut:
@@ -147,8 +153,16 @@ class RemoteAgents:
         except GreenroomError as error:
             self._end_silently(remote, str(error))
             raise ToolError(f"the host {host!r} cannot be used: {error}") from error
+        remote.is_launched = True
         self._nursery.start_soon(self._follow, remote, name=f"remote agent {remote.order.task}")
         return remote.task, f"greenroom://{host}/{self._run}#{remote.order.task}"
+
+    def lose_host(self, host: str, why: str) -> None:
+        """Note that the process of a host has ended: its agents are lost at once, and no more are started there."""
+        self._dead[host] = why
+        for remote in list(self._agents.values()):
+            if remote.host == host and remote.is_launched:
+                self._end(remote, Edge.FAIL, error=why, cause=Cause(LOST, why))
 
     async def close(self) -> None:
         """Stop the agents that run, and wait at most `CLOSE_S` for their ends; then all tasks have ended. It is shielded."""
@@ -298,6 +312,8 @@ class RemoteAgents:
 
     async def _release(self, remote: _RemoteAgent) -> None:
         """Tell the host that the end is on record here."""
+        if remote.host in self._dead:
+            return
         with trio.move_on_after(STOP_S), suppress(GreenroomError):
             await self._commit()
             await self._ask(remote.host, ReleaseAgent(run=self._run, task=remote.order.task))

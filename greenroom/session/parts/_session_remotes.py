@@ -32,10 +32,11 @@ class SessionRemotes:
         self._opening = trio.Lock()
         self._node: LinkNode | None = None
         self._closing = trio.Event()
+        self._placed = services.plan.spec.host.placed_hosts
         journal, folder = services.journal, services.run_folder
         self.agents = RemoteAgents(
             run=folder.name,
-            hosts=tuple(self._settings.hosts),
+            hosts=(*self._settings.hosts, *({} if self._placed is None else self._placed.peers)),
             connect=self._connect,
             tasks=services.tasks,
             nursery=services.nursery,
@@ -45,6 +46,14 @@ class SessionRemotes:
             commit=journal.commit,
             unreachable_s=self._settings.unreachable_s,
         )
+        self._unwatch = None if self._placed is None else self._placed.watch(self._note_death)
+
+    def _note_death(self, host: str, why: str) -> None:
+        """End what waits for a host whose process has ended."""
+        self.agents.lose_host(host, why)
+        for link in () if self._node is None else self._node.links():
+            if link.node == host:
+                link.lose(why)
 
     async def launch(self, way: RemoteRoute, call: AgentCall, ctx: ToolContext) -> RemoteLaunched:
         """Start an agent on a host for a call of the tool Agent.
@@ -74,6 +83,8 @@ class SessionRemotes:
     async def close(self) -> None:
         """Stop the agents that run, and close the node; bounded and shielded."""
         await self.agents.close()
+        if self._unwatch is not None:
+            self._unwatch()
         self._closing.set()
 
     async def _connect(self, host: str) -> Link:
@@ -99,7 +110,8 @@ class SessionRemotes:
         from greenroom.remote import LinkPeer
         from greenroom.remote.hosts import read_token_file
 
-        return {
+        named = {
             name: LinkPeer(token=read_token_file(Path(host.token_file).expanduser()), address=host.address)
             for name, host in self._settings.hosts.items()
         }
+        return named if self._placed is None else {**named, **self._placed.peers}
