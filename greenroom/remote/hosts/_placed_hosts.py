@@ -28,6 +28,9 @@ class PlacedHosts:
         self._dead: dict[str, str] = {}
         self._watchers: list[HostDied] = []
 
+    def __repr__(self) -> str:
+        return f"<PlacedHosts: {len(self.peers) - len(self._dead)} of {len(self.peers)} alive>"
+
     @property
     def dead(self) -> Mapping[str, str]:
         """The hosts that have died, and why."""
