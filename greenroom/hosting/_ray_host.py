@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final
 
 import attrs
 
-from greenroom.core.validation import positive
-from greenroom.hosting._hosted_agents import MAX_RUNNING, HostPlan
+from greenroom.hosting._hosted_agents import HostPlan
 from greenroom.hosting._open_host import open_host
-from greenroom.remote.ray import GuestSeat, RayHosts, RayPlace, open_ray_placement
+from greenroom.remote.ray import GuestSeat, RayHostPlan, RayHosts, RayPlace, open_ray_placement, parse_ray_place
 from greenroom.remote.ray._ray_guest import find_named
+from greenroom.terminal import complain
 
 _SERVE: Final = f"{__name__}:serve_seat"
-
-
-@final
-@attrs.frozen(kw_only=True)
-class RayHostPlan:
-    """The parts of each host on a Ray cluster, in plain values: they are sent to other machines."""
-
-    model: str
-    """`MODULE:NAME` of a function that is called with `model_arguments`, and returns the model of a session."""
-    model_arguments: Mapping[str, Any] = attrs.field(factory=dict)
-    """Plain JSON values."""
-    tools: str = "greenroom.tools.builtin:STANDARD_TOOLS"
-    """`MODULE:NAME` of the tools that agents may have."""
-    workspaces: Mapping[str, str] = attrs.field(factory=dict)
-    """Folders on each machine in which agents may work, by name; that of the empty name is for agents that name none."""
-    max_running: int = attrs.field(default=MAX_RUNNING, validator=positive)
-    """Number of agents that a host runs at a time."""
 
 
 def open_ray_hosts(
@@ -40,6 +24,15 @@ def open_ray_hosts(
 ) -> AbstractAsyncContextManager[RayHosts]:
     """Place hosts that run agents, until the block is left; see `open_ray_placement`."""
     return open_ray_placement(place, serve=_SERVE, arguments=attrs.asdict(plan), report=report)
+
+
+def hosts_opener(text: str) -> Callable[[RayHostPlan], AbstractAsyncContextManager[RayHosts]]:
+    """Return the function that places the hosts that a command line names; what happens to Ray later is said on standard error.
+
+    Raises:
+        UsageError: The text cannot be read.
+    """
+    return partial(open_ray_hosts, parse_ray_place(text), report=lambda line: complain(line, code=0))
 
 
 @asynccontextmanager

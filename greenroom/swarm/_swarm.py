@@ -33,6 +33,7 @@ from greenroom.core import (
 )
 from greenroom.core.sources import find_places
 from greenroom.models import Model, PlannedCrash
+from greenroom.remote.ray import RayHosts
 from greenroom.session import Session, open_session
 from greenroom.swarm._consent import agree_to
 from greenroom.swarm._cost import SwarmCost
@@ -45,6 +46,7 @@ from greenroom.swarm._swarm_budget import (
     stopping_at_budget,
     write_partial_report,
 )
+from greenroom.swarm._swarm_hosts import READERS, on_hosts, plan_for, recipe_for
 from greenroom.swarm._swarm_plan import (
     PLAYBOOK,
     SwarmOptions,
@@ -113,14 +115,14 @@ def run_swarm(options: SwarmOptions) -> int:
     Raises:
         UsageError: The recipe, the folder, the model or the place for runs cannot be used.
     """
-    recipe = find_recipe(options.recipe)
+    recipe = recipe_for(options, find_recipe(options.recipe))
     folder = checked_folder(options.path)
     if options.latency_s is None:
         options = attrs.evolve(options, latency_s=_latency_s(folder) if _is_watched(options) else 0.0)
     model = chosen_model(options, recipe)
     if options.seed is not None:
         model = troubled(model, options.seed, is_rule_based=is_playbook(options))
-    plan = make_swarm_plan(options, recipe, folder)
+    plan = plan_for(options, make_swarm_plan(options, recipe, folder))
     places, is_rule_based = find_places(Path.cwd()), is_playbook(options)
     settings = model_settings(places, max_usd=options.max_usd, is_rule_based=is_rule_based)
     estimate = None if is_rule_based or options.resume else estimate_run(plan, model.name, settings)
@@ -142,7 +144,9 @@ def run_swarm(options: SwarmOptions) -> int:
     if opening.is_rule_based:
         settings |= PLAYBOOK_SETTINGS
     with calm_collector(), _quiet_about_planned_crashes():
-        return trio.run(_swarm, options, opening, model, plan, runs, settings, estimate)
+        return trio.run(
+            on_hosts, options, plan, partial(_swarm, options, opening, model, plan, runs, settings, estimate)
+        )
 
 
 @contextmanager
@@ -228,6 +232,7 @@ async def _swarm(
     runs: Path,
     settings: Mapping[str, Any],
     estimate: Estimate | None = None,
+    hosts: RayHosts | None = None,
 ) -> int:
     view = make_view(options)
     if options.resume is None:
@@ -251,6 +256,8 @@ async def _swarm(
                     has_approver=view.can_answer,
                     masks_forms=True,
                     resume=options.resume,
+                    agents=READERS if hosts else None,
+                    placed_hosts=hosts.placed if hosts else None,
                     files=_beginning(options, plan).files if options.resume is None else {},
                 ) as session:
                     if options.resume is not None:  # not before: the run may be held, damaged or a newer version's

@@ -12,15 +12,18 @@ import json
 import logging
 import os
 import queue
+import shutil
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any, Final
 
-from greenroom.core import UsageError
+from greenroom.core import PeerError, UsageError
 from greenroom.remote.ray._ray_guest import HostGuest
 from greenroom.remote.ray._ray_place import LOCAL, RayPlace, choose_nodes
 
+CONNECT_S: Final = 5.0
 START_S: Final = 60.0
 """Seconds within which each host must have started."""
 STOP_S: Final = 10.0
@@ -45,11 +48,15 @@ def main() -> int:
     except UsageError as error:
         say({"refused": str(error), "is_usage": True})
         return 2
+    except PeerError as error:
+        say({"refused": str(error), "is_usage": False})
+        return 1
     except Exception as error:  # noqa: BLE001 - whatever Ray raises is one line of the launcher
         say({"refused": f"Ray failed: {type(error).__name__}: {_first_line(error)}", "is_usage": False})
         return 1
     finally:
         ray.shutdown(wait_for_processes=True)
+        shutil.rmtree(order["folder"], ignore_errors=True)  # the launcher may have been killed
     return 0
 
 
@@ -78,9 +85,12 @@ def _connect(ray: Any, order: Mapping[str, Any]) -> None:
             **common,
         )
         return
+    host, _, port = address.rpartition(":")
     try:
+        if host:  # Ray itself tries for minutes
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S).close()
         ray.init(address=address, **common)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"no Ray cluster answers at {address}: {_first_line(error)}") from error
 
 
@@ -149,14 +159,14 @@ class RayDriver:
         _, missing = self._ray.wait(list(starts), num_returns=len(starts), timeout=START_S)
         if missing:
             names = ", ".join(starts[each]["name"] for each in missing)
-            raise UsageError(f"hosts have not started within {START_S:g} s: {names}")
+            raise PeerError(f"hosts have not started within {START_S:g} s: {names}")
         placed = []
         for reference, facts in starts.items():
             try:
                 placed.append({**facts, **self._ray.get(reference)})
             except self._ray.exceptions.RayError as error:
                 cause = getattr(error, "cause", None) or error
-                raise UsageError(f"host {facts['name']!r} has not started: {_first_line(cause)}") from error
+                raise PeerError(f"host {facts['name']!r} has not started: {_first_line(cause)}") from error
         return placed
 
     # --- deaths --------------------------------------------------------------------------------------------------------

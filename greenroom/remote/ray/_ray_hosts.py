@@ -21,7 +21,7 @@ import attrs
 import trio
 
 from greenroom.containment import ChildKind, child_environment
-from greenroom.core import PeerError, UsageError, open_private
+from greenroom.core import PeerError, UsageError, open_bare_nursery, open_private
 from greenroom.core.ports import Ports
 from greenroom.remote.hosts import PlacedHosts
 from greenroom.remote.links import LinkPeer
@@ -89,6 +89,7 @@ async def open_ray_placement(
         tls = None if place.tls is None else await ports.blocking.run(_trusting, place.tls.authority)
         order = {
             "address": place.address,
+            "folder": str(folder),
             "ray_folder": str(folder / "ray"),
             "hosts": [{"name": name, "token": tokens[name], "folder": str(folder / name)} for name in names],
             "serve": serve,
@@ -98,7 +99,7 @@ async def open_ray_placement(
         }
         async with _driver(order, folder) as driver:
             hosts = _hosts_of(await _first_answer(driver, folder, ports), tokens, tls)
-            async with trio.open_nursery() as nursery:
+            async with open_bare_nursery() as nursery:
                 nursery.start_soon(_take_news, driver, hosts.placed, report)
                 yield hosts
                 nursery.cancel_scope.cancel()

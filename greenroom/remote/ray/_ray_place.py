@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 import attrs
 
 from greenroom.core import UsageError
+from greenroom.core.validation import positive
 
 LOCAL: Final = "local"
 """Address of a cluster of this machine that is started for the hosts, and stopped with them."""
@@ -40,6 +41,23 @@ class RayPlace:
     """`local` for a cluster of its own, `auto` for that which runs on this machine, or `HOST:PORT`."""
     tls: RayTls | None = None
     """Needed for hosts on other machines."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class RayHostPlan:
+    """The parts of each host on a Ray cluster, in plain values: they are sent to other machines."""
+
+    model: str
+    """`MODULE:NAME` of a function that is called with `model_arguments`, and returns the model of a session."""
+    model_arguments: Mapping[str, Any] = attrs.field(factory=dict)
+    """Plain JSON values."""
+    tools: str = "greenroom.tools.builtin:STANDARD_TOOLS"
+    """`MODULE:NAME` of the tools that agents may have."""
+    workspaces: Mapping[str, str] = attrs.field(factory=dict)
+    """Folders on each machine in which agents may work, by name; that of the empty name is for agents that name none."""
+    max_running: int = attrs.field(default=100, validator=positive)
+    """Number of agents that a host runs at a time."""
 
 
 def parse_ray_place(text: str) -> RayPlace:
