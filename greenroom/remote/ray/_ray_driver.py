@@ -24,7 +24,7 @@ from greenroom.remote.ray._ray_guest import HostGuest
 from greenroom.remote.ray._ray_place import LOCAL, RayPlace, choose_nodes
 
 CONNECT_S: Final = 5.0
-START_S: Final = 60.0
+START_S: Final = 120.0
 """Seconds within which each host must have started."""
 STOP_S: Final = 10.0
 """Seconds that hosts have to stop."""
