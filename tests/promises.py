@@ -197,6 +197,13 @@ PROMISES: Final = {
     "R13-c": Promise(
         "A peer does only what it is permitted; what it tries beyond that is refused, told and recorded.", "delivery"
     ),
+    "R8-a": Promise(
+        "The agents of a host whose placement says that it has died are lost at once, and no others.", "delivery"
+    ),
+    "R8-b": Promise("A survey on hosts has the report of one without them, also when a host dies.", "delivery"),
+    "R8-c": Promise(
+        "A host that Ray cannot reach is waited for; only one whose process has ended counts as dead.", "delivery"
+    ),
     "R9-a": Promise(
         "Of processes that share a box on a redis server, killed as the server is, no acknowledged item is lost and none is taken twice.",
         "delivery",
@@ -808,6 +815,11 @@ NOT_IN_A_JOURNAL: Final = {
     "R13-a": Unseen(_FRAMES, ("remote/links/test_node.py",)),
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "R13-c": Unseen(_FRAMES, ("remote/links/test_permits.py",)),
+    "R8-a": Unseen(
+        "a killed process records nothing", ("hosting/test_remote_agents.py", "remote/ray/test_ray_hosts.py")
+    ),
+    "R8-b": Unseen("it is about two runs and their reports", ("swarm/test_swarm_hosts.py",)),
+    "R8-c": Unseen("what Ray says is not on record", ("remote/ray/test_ray_guest.py",)),
     "R9-a": Unseen(
         "a store is not an actor, and its processes keep no journal", ("remote/redis/test_struck_takers.py",)
     ),

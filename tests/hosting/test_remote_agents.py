@@ -160,6 +160,7 @@ async def test_a_host_that_is_not_there_is_one_line(short: Path) -> None:
     assert "task-notification" not in said[0]
 
 
+@pytest.mark.promise("R8-a")
 async def test_a_death_that_placement_reports_ends_the_agents_of_that_host_at_once(short: Path) -> None:
     said: list[str] = []
 

@@ -33,7 +33,6 @@ async def wait_states(session: Session, **wanted: int) -> None:
         await trio.sleep(0.01)
 
 
-@pytest.mark.promise("R8-b")
 async def test_a_host_on_ray_runs_an_agent(short: Path) -> None:
     need_ray()
     plan = RayHostPlan(model=MODEL, model_arguments={"wait_s": 0.0, "agents": 1})
@@ -90,7 +89,6 @@ async def test_of_200_agents_on_four_hosts_a_killed_host_takes_only_its_own(shor
     assert seen[-1].count("<task-notification>") == AGENTS
 
 
-@pytest.mark.promise("R8-d")
 async def test_an_address_without_a_cluster_is_one_line() -> None:
     need_time()
     with nothing_left():

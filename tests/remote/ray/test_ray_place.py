@@ -33,7 +33,6 @@ def test_a_wish_that_cannot_be_read_is_one_line(text: str, problem: str) -> None
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.promise("R8-c")
 def test_each_node_takes_one_host_and_a_local_cluster_all() -> None:
     assert choose_nodes(RayPlace(hosts=3), ["a"]) == ["a", "a", "a"]
     assert choose_nodes(RayPlace(hosts=2, address="auto"), ["c", "a", "b"]) == ["a", "b"]
