@@ -144,9 +144,8 @@ def run_swarm(options: SwarmOptions) -> int:
     if opening.is_rule_based:
         settings |= PLAYBOOK_SETTINGS
     with calm_collector(), _quiet_about_planned_crashes():
-        return trio.run(
-            on_hosts, options, plan, partial(_swarm, options, opening, model, plan, runs, settings, estimate)
-        )
+        work = partial(_swarm, options, opening, model, plan, runs, settings, estimate)
+        return trio.run(on_hosts, options, plan, work)
 
 
 @contextmanager

@@ -67,6 +67,7 @@ def test_a_survey_on_hosts_of_which_one_dies_has_the_same_report(
     assert run_swarm(SwarmOptions(path=repo, runs=tmp_path / "there", model="playbook", open_hosts=open_hosts)) == 0
 
     assert report_in(tmp_path / "there") == report_in(tmp_path / "here")
+    assert placed[0].living == ("ray-2",)
     assert dict(placed[0].dead) == {"ray-1": "it died in the middle"}
     assert "Done: 5 of 5 items by 4 mates" in capsys.readouterr().out
 

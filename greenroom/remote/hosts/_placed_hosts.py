@@ -29,7 +29,12 @@ class PlacedHosts:
         self._watchers: list[HostDied] = []
 
     def __repr__(self) -> str:
-        return f"<PlacedHosts: {len(self.peers) - len(self._dead)} of {len(self.peers)} alive>"
+        return f"<PlacedHosts: {len(self.living)} of {len(self.peers)} alive>"
+
+    @property
+    def living(self) -> tuple[str, ...]:
+        """The names of the hosts that have not died."""
+        return tuple(host for host in self.peers if host not in self._dead)
 
     @property
     def dead(self) -> Mapping[str, str]:

@@ -13,10 +13,13 @@ import logging
 import os
 import queue
 import shutil
+import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any, Final
 
 from greenroom.core import PeerError, UsageError
@@ -56,6 +59,7 @@ def main() -> int:
         return 1
     finally:
         ray.shutdown(wait_for_processes=True)
+        _kill_group()
         shutil.rmtree(order["folder"], ignore_errors=True)  # the launcher may have been killed
     return 0
 
@@ -69,6 +73,17 @@ def _output() -> Callable[[Mapping[str, Any]], None]:
         print(json.dumps(line), file=lines, flush=True)
 
     return say
+
+
+def _kill_group() -> None:
+    """Kill what is left of a cluster that this process has started: Ray's agents outlive it for seconds, and write files again."""
+    if os.getpgrp() != os.getpid():
+        return  # nobody has made a group for this process
+    for entry in Path("/proc").glob("[0-9]*"):
+        process = int(entry.name)
+        with suppress(OSError):
+            if process != os.getpid() and os.getpgid(process) == os.getpgrp():
+                os.kill(process, signal.SIGKILL)
 
 
 def _connect(ray: Any, order: Mapping[str, Any]) -> None:

@@ -197,10 +197,9 @@ async def _driver(order: Mapping[str, Any], folder: Path) -> AsyncIterator[_Driv
             await process.stdin.aclose()
             with trio.move_on_after(CLOSE_S):
                 await process.wait()
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    process.send_signal(signal.SIGKILL)
-                await process.wait()
+            with suppress(ProcessLookupError):  # it is the leader of a group, which is empty if it has ended well
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
             if process.stdout is not None:
                 await process.stdout.aclose()
 
