@@ -246,6 +246,7 @@ class HostedAgents:
                 cwd=cwd,
                 runs=self._plan.folder / _RUNS,
                 tools=self._plan.tools,
+                settings={"delegation": {"max_running": self._plan.max_running}},
                 ports=self._ports,
                 on_message=hosted.note_message,
             ) as hosted.session:
