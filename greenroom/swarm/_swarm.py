@@ -46,7 +46,7 @@ from greenroom.swarm._swarm_budget import (
     stopping_at_budget,
     write_partial_report,
 )
-from greenroom.swarm._swarm_hosts import READERS, on_hosts, plan_for, recipe_for
+from greenroom.swarm._swarm_hosts import on_hosts, plan_for, recipe_for, session_arguments
 from greenroom.swarm._swarm_plan import (
     PLAYBOOK,
     SwarmOptions,
@@ -255,8 +255,7 @@ async def _swarm(
                     has_approver=view.can_answer,
                     masks_forms=True,
                     resume=options.resume,
-                    agents=READERS if hosts else None,
-                    placed_hosts=hosts.placed if hosts else None,
+                    **session_arguments(hosts),
                     files=_beginning(options, plan).files if options.resume is None else {},
                 ) as session:
                     if options.resume is not None:  # not before: the run may be held, damaged or a newer version's
@@ -282,8 +281,7 @@ async def _swarm(
     state = _state_of(run, ladder.exit_code)
     if ladder.exit_code is not None:
         view.say(f"resume with: {program()} swarm --resume {_run_name(run.folder, options)}")
-    ended_s = trio.current_time() if run.ended_s is None else run.ended_s
-    view.end(_summary(state, run, opening, options, duration_s=ended_s - run.began_s))
+    view.end(_summary(state, run, opening, options, duration_s=(run.ended_s or trio.current_time()) - run.began_s))
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 
 

@@ -58,6 +58,11 @@ def plan_for(options: SwarmOptions, plan: SwarmPlan) -> SwarmPlan:
     return attrs.evolve(plan, mates=tuple(mates), tools=(*plan.tools, *spawning, agent_findings_tool))
 
 
+def session_arguments(hosts: RayHosts | None) -> dict[str, Any]:
+    """Return the arguments of `open_session` for a swarm with hosts; none without them."""
+    return {} if hosts is None else {"agents": READERS, "placed_hosts": hosts.placed}
+
+
 @tool(name=WAIT, read_only=True)
 async def agent_findings_tool(task_id: str, *, ctx: ToolContext) -> str:
     """Wait for the end of an agent on a host, and return what it found. If it was lost, the answer says so: start another one.
