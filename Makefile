@@ -45,7 +45,7 @@ BIN := $(VENV)/bin
 CODE := $(foreach folder,greenroom tests benchmarks examples tools,$(if $(shell find $(folder) -name '*.py' -print -quit 2>/dev/null),$(folder)))
 
 .DEFAULT_GOAL := help
-.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels test-redis mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-hosts chaos-letters chaos-redis chaos-run chaos-store chaos-swarm lock clean python setup setup-dev soak-remote soak-visibility
+.PHONY: help swarm test test-fast cover versions check check-format check-async check-types check-architecture bench bench-kernel bench-agents bench-gateway bench-remote test-browser test-channels test-ray test-redis mutants soak soak-gateway ends crowd fire house inventory old-runs format exports docs chaos-gateway chaos-hosts chaos-letters chaos-redis chaos-run chaos-store chaos-swarm lock clean python setup setup-dev soak-remote soak-visibility
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -129,6 +129,15 @@ test-channels: setup-dev ## install ngircd and Synapse, then run the tests of ch
 	@test -x $(SYNAPSE)/bin/python || $(PYTHON) -m venv $(SYNAPSE)
 	@$(SYNAPSE)/bin/python -c 'import synapse' 2>/dev/null || $(SYNAPSE)/bin/python -m pip install --quiet 'matrix-synapse>=1.163,<2'
 	@CHANNEL_SERVERS=demanded SYNAPSE_PYTHON=$(CURDIR)/$(SYNAPSE)/bin/python $(BIN)/python -m pytest -q tests/gateway/channels --durations 5 $(ARGS)
+
+# Ray in an environment of its own, since it is 290 MB. Elsewhere these tests are skipped.
+RAY := .venv-ray
+test-ray: python ## install Ray into an environment of its own, then run the tests of hosts on it, with kills (5 min)
+	@$(PYTHON) tools/setup_venv.py dev $(RAY)
+	@$(RAY)/bin/python -c 'import ray' 2>/dev/null || if command -v uv >/dev/null; \
+	  then uv pip install --quiet --python $(RAY)/bin/python --no-build-isolation -e '.[ray]'; \
+	  else $(RAY)/bin/python -m pip install --quiet --no-build-isolation -e '.[ray]'; fi
+	@RAY_CLUSTER=demanded $(RAY)/bin/python -m pytest -q tests/remote/ray --durations 5 $(ARGS)
 
 # A redis server from the system's packages. Without it these tests are skipped; `make test` has none of those that kill it.
 test-redis: setup-dev ## install redis-server, then run the tests of boxes on it, with kills (1 min)
@@ -225,7 +234,7 @@ lock: ## resolve the dependencies anew and write both locks (needs uv)
 	  --no-header --no-emit-index-url --no-emit-find-links -o requirements-dev.lock
 
 clean: ## remove .venv, caches and build results (run folders stay)
-	rm -rf .venv .venv-3.* .venv-synapse .venv-tools .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist
+	rm -rf .venv .venv-3.* .venv-ray .venv-synapse .venv-tools .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- set-up: skipped when .venv already holds what the locks say ------------------------------------------------------

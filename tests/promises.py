@@ -237,6 +237,13 @@ PROMISES: Final = {
         "Nothing crosses to another machine without TLS; a certificate that is not accepted, or missing where one is demanded, is refused.",
         "delivery",
     ),
+    "R8-a": Promise(
+        "The agents of a host whose placement says that it has died are lost at once, and no others.", "delivery"
+    ),
+    "R8-b": Promise("A survey on hosts has the report of one without them, also when a host dies.", "delivery"),
+    "R8-c": Promise(
+        "A host that Ray cannot reach is waited for; only one whose process has ended counts as dead.", "delivery"
+    ),
     "R9-a": Promise(
         "Of processes that share a box on a redis server, killed as the server is, no acknowledged item is lost and none is taken twice.",
         "delivery",
@@ -857,6 +864,11 @@ NOT_IN_A_JOURNAL: Final = {
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "R13-c": Unseen(_FRAMES, ("remote/links/test_permits.py",)),
     "R13-d": Unseen("a connection that cannot be opened is told to whoever connects", ("remote/links/test_tls.py",)),
+    "R8-a": Unseen(
+        "a killed process records nothing", ("hosting/test_remote_agents.py", "remote/ray/test_ray_hosts.py")
+    ),
+    "R8-b": Unseen("it is about two runs and their reports", ("swarm/test_swarm_hosts.py",)),
+    "R8-c": Unseen("what Ray says is not on record", ("remote/ray/test_ray_guest.py",)),
     "R9-a": Unseen(
         "a store is not an actor, and its processes keep no journal", ("remote/redis/test_struck_takers.py",)
     ),

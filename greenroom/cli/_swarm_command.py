@@ -85,6 +85,13 @@ class SwarmFlags:
         _flag("Serve a page of the run for a browser on this machine while it goes on, and print its address."),
     ] = False
     port: Annotated[int | None, _flag("The port of the page; by default any free one.")] = None
+    hosts: Annotated[
+        str | None,
+        _flag(
+            "Have the items worked on by agents on hosts that Ray places: ray:NUMBER for a cluster of this machine that is "
+            "started for the run, or ray:NUMBER@ADDRESS for that at HOST:PORT or `auto`."
+        ),
+    ] = None
     resume: Annotated[
         str | None,
         _flag(
@@ -100,6 +107,7 @@ def swarm_command(
     flags: SwarmFlags = SwarmFlags(),
 ) -> int:
     """Run a swarm and return the exit code."""
+    from greenroom.hosting import hosts_opener
     from greenroom.swarm import DEFAULT_AGENTS, DEFAULT_RECIPE, SwarmOptions, list_recipes, resumed, run_swarm
 
     if flags.recipes:
@@ -114,6 +122,8 @@ def swarm_command(
         raise UsageError(f"--max-budget-usd must be a number above 0, got {max_usd}")
     if flags.seed is not None and not flags.chaos:
         raise UsageError("--seed says which failures --chaos puts into the run; give both, or neither")
+    if max_usd is not None and flags.hosts is not None:
+        raise UsageError("--max-budget-usd cannot be combined with --hosts: the cost of agents on hosts is not counted")
     options = SwarmOptions(
         path=path,
         task=(flags.task or "").strip(),
@@ -129,6 +139,7 @@ def swarm_command(
         is_agreed=flags.yes,
         seed=(flags.seed or 0) if flags.chaos else None,
         open_page=page_opener(flags.port, is_page=flags.page),
+        open_hosts=None if flags.hosts is None else hosts_opener(flags.hosts),
     )
     if flags.resume is not None:
         if path != Path() or flags.task or flags.recipe or flags.agents is not None:

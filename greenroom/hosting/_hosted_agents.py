@@ -57,7 +57,7 @@ class HostPlan:
     tools: tuple[Tool, ...]
     """The tools that agents may have, as far as their definitions allow."""
     workspaces: Mapping[str, Path] = attrs.field(factory=dict)
-    """Folders in which agents may work, by name."""
+    """Folders in which agents may work, by name; that of the empty name is for agents that name none."""
     max_running: int = attrs.field(default=MAX_RUNNING, validator=positive)
     orphan_s: float = attrs.field(default=ORPHAN_S, validator=positive)
     """Seconds after which an agent is stopped if its run does not ask for it any more."""
@@ -242,12 +242,12 @@ class HostedAgents:
 
     async def _find_place(self, order: LaunchAgent) -> Path:
         """Return the folder in which an agent works."""
-        if order.workspace:
-            place = self._plan.workspaces.get(order.workspace)
-            if place is None:
-                known = ", ".join(sorted(self._plan.workspaces)) or "none"
-                raise UsageError(f"the host has no workspace {order.workspace!r}; it has: {known}")
+        place = self._plan.workspaces.get(order.workspace)
+        if place is not None:
             return place
+        if order.workspace:
+            known = ", ".join(sorted(self._plan.workspaces)) or "none"
+            raise UsageError(f"the host has no workspace {order.workspace!r}; it has: {known}")
         place = self._plan.folder / _WORK / owner_of(order.run, order.key)
         await self._ports.blocking.run(self._ports.disk.make_folder, place)
         return place
@@ -308,6 +308,7 @@ class HostedAgents:
                 cwd=cwd,
                 runs=self._plan.folder / _RUNS,
                 tools=self._plan.tools,
+                settings={"delegation": {"max_running": self._plan.max_running}},
                 ports=self._ports,
                 on_message=hosted.note_message,
                 can_use_tool=hosted.decide,

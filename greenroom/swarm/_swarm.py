@@ -34,6 +34,7 @@ from greenroom.core import (
 from greenroom.core.sources import find_places
 from greenroom.core.texts import single_error
 from greenroom.models import Model, PlannedCrash
+from greenroom.remote.ray import RayHosts
 from greenroom.session import Session, open_session
 from greenroom.swarm._consent import agree_to
 from greenroom.swarm._cost import SwarmCost
@@ -46,6 +47,7 @@ from greenroom.swarm._swarm_budget import (
     stopping_at_budget,
     write_partial_report,
 )
+from greenroom.swarm._swarm_hosts import on_hosts, plan_for, recipe_for, session_arguments
 from greenroom.swarm._swarm_plan import (
     PLAYBOOK,
     SwarmOptions,
@@ -114,14 +116,14 @@ def run_swarm(options: SwarmOptions) -> int:
     Raises:
         UsageError: The recipe, the folder, the model or the place for runs cannot be used.
     """
-    recipe = find_recipe(options.recipe)
+    recipe = recipe_for(options, find_recipe(options.recipe))
     folder = checked_folder(options.path)
     if options.latency_s is None:
         options = attrs.evolve(options, latency_s=_latency_s(folder) if _is_watched(options) else 0.0)
     model = chosen_model(options, recipe)
     if options.seed is not None:
         model = troubled(model, options.seed, is_rule_based=is_playbook(options))
-    plan = make_swarm_plan(options, recipe, folder)
+    plan = plan_for(options, make_swarm_plan(options, recipe, folder))
     places, is_rule_based = find_places(Path.cwd()), is_playbook(options)
     settings = model_settings(places, max_usd=options.max_usd, is_rule_based=is_rule_based)
     estimate = None if is_rule_based or options.resume else estimate_run(plan, model.name, settings)
@@ -143,7 +145,8 @@ def run_swarm(options: SwarmOptions) -> int:
     if opening.is_rule_based:
         settings |= PLAYBOOK_SETTINGS
     with calm_collector(), _quiet_about_planned_crashes():
-        return trio.run(_swarm, options, opening, model, plan, runs, settings, estimate)
+        work = partial(_swarm, options, opening, model, plan, runs, settings, estimate)
+        return trio.run(on_hosts, options, plan, work)
 
 
 @contextmanager
@@ -229,6 +232,7 @@ async def _swarm(
     runs: Path,
     settings: Mapping[str, Any],
     estimate: Estimate | None = None,
+    hosts: RayHosts | None = None,
 ) -> int:
     view = make_view(options)
     if options.resume is None:
@@ -252,6 +256,7 @@ async def _swarm(
                     has_approver=view.can_answer,
                     masks_forms=True,
                     resume=options.resume,
+                    **session_arguments(hosts),
                     files=_beginning(options, plan).files if options.resume is None else {},
                 ) as session:
                     if options.resume is not None:  # not before: the run may be held, damaged or a newer version's
@@ -277,8 +282,7 @@ async def _swarm(
     state = _state_of(run, ladder.exit_code)
     if ladder.exit_code is not None:
         view.say(f"resume with: {program()} swarm --resume {_run_name(run.folder, options)}")
-    ended_s = trio.current_time() if run.ended_s is None else run.ended_s
-    view.end(_summary(state, run, opening, options, duration_s=ended_s - run.began_s))
+    view.end(_summary(state, run, opening, options, duration_s=(run.ended_s or trio.current_time()) - run.began_s))
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 
 

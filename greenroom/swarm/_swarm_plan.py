@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -20,9 +22,13 @@ from greenroom.swarm.recipes import BUILTINS, ROLE_TOOLS, SURVEY, TOOL_NAMES, Re
 from greenroom.terminal import OpenRunPage, without_page
 from greenroom.tools import Tool
 
+if TYPE_CHECKING:
+    from greenroom.remote.ray import RayHostPlan, RayHosts
+
 PLAYBOOK: Final = "playbook"
 KEY: Final = "ANTHROPIC_API_KEY"
 DEFAULT_AGENTS: Final = 4
+OpenHosts = Callable[["RayHostPlan"], AbstractAsyncContextManager["RayHosts"]]
 DEFAULT_RECIPE: Final = SURVEY.name
 LEAD: Final = SURVEY.lead.name
 
@@ -54,6 +60,8 @@ class SwarmOptions:
     """True to record the effects of the run, False to record nothing; None: True, and for a resumed run, as it was begun."""
     open_page: OpenRunPage = without_page
     """Serves the page of the run, if there is to be one."""
+    open_hosts: OpenHosts | None = None
+    """Places hosts whose agents work on the items; None if teammates do so themselves."""
     has_key: bool = attrs.field(factory=lambda: bool(os.environ.get(KEY)))
     """True if a run without the name of a model is one on Claude."""
 

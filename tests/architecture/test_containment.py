@@ -14,6 +14,7 @@ STARTERS: Final = {
     "greenroom.containment._sandbox": "the sandbox, to find out whether it works",
     "greenroom.gateway.process._secret_reader": "programs that print secrets",
     "greenroom.hooks._command": "hooks",
+    "greenroom.remote.ray._ray_hosts": "the process that is connected to Ray",
     "greenroom.replay._pager": "the pager of a person at a terminal",
     "greenroom.swarm.survey._linter": "the linter, on named files, for the survey",
     "greenroom.tools._process_groups": "commands and MCP servers",

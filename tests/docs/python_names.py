@@ -44,6 +44,8 @@ MODULES: Final = {
     "described in [models](../how-to/models.md) and [its settings](model-settings.md).",
     "greenroom.session": "What a session returns: snapshots, handles and receipts.",
     "greenroom.remote": "Nodes, links and references to actors of another process; see [links](../how-to/links.md).",
+    "greenroom.hosting": "Hosts that a program places; see [Ray](../how-to/ray.md).",
+    "greenroom.remote.ray": "The wish for hosts on a Ray cluster, and what comes of it; see [Ray](../how-to/ray.md).",
     "greenroom.remote.redis": "Boxes and queues of jobs on a redis server; see [redis](../how-to/redis.md).",
     "greenroom.serving": "A server for requests and WebSocket connections; see [one server](../design/serving.md).",
     "greenroom.gateway.channels": "What a channel of your own is made of; see [write a channel](../how-to/write-a-channel.md).",

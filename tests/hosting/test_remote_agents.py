@@ -16,6 +16,8 @@ from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.hosting._open_host import OpenHost, open_host
 from greenroom.models import Call, ModelRequest, Say, ScriptedModel, Usage, WrittenAnswer
 from greenroom.permissions import Allow, Deny
+from greenroom.remote import LinkPeer
+from greenroom.remote.hosts import PlacedHosts
 from greenroom.serving import UnixSocket, open_unix_listener
 from greenroom.session import Session, open_session
 from greenroom.tools import tool
@@ -44,6 +46,7 @@ async def launching(
     settings: Any = None,
     hosted: Any = None,
     workspace: str = "",
+    placed: PlacedHosts | None = None,
 ) -> AsyncIterator[Session]:
     token = folder / "token"
     token.write_bytes(TOKEN)
@@ -55,7 +58,8 @@ async def launching(
         runs=folder / "runs",
         tools=(*STANDARD_TOOLS, *AGENT_TOOLS),
         agents=FAR,
-        settings={"remote": {"hosts": hosts}, **(settings or {})},
+        settings={**({} if placed else {"remote": {"hosts": hosts}}), **(settings or {})},
+        placed_hosts=placed,
         **(hosted or {}),
     ) as session:
         yield session
@@ -229,3 +233,27 @@ async def test_a_host_that_is_not_there_is_one_line(short: Path) -> None:
         assert (await session.run("Go!")).text == "then not"
     assert "the host 'far' cannot be used" in said[0]
     assert "task-notification" not in said[0]
+
+
+@pytest.mark.promise("R8-a")
+async def test_a_death_that_placement_reports_ends_the_agents_of_that_host_at_once(short: Path) -> None:
+    said: list[str] = []
+
+    def read(request: ModelRequest) -> str:
+        said.append(texts(request))
+        return "I see"
+
+    placed = PlacedHosts({"far": LinkPeer(token=TOKEN, address=f"unix:{short / 'far'}")})
+    async with hosted(short, ["never said"], wait_s=1000.0):
+        async with launching(short, [REMOTE, "launched", read, REMOTE, read], placed=placed) as session:
+            await session.run("Go!")
+            with trio.fail_after(1):
+                placed.note_death("far", "the process of the host has ended")
+                placed.note_death("far", "nobody reads this")
+                await session.wait_quiet()
+            await session.run("Again!")
+            [task, *_] = session.tasks.all()
+            assert (task.state.value, task.error) == ("failed", "the process of the host has ended")
+    assert said[0].count("<task-notification>") == 1
+    assert "the process of the host has ended" in said[0]
+    assert "all hosts have died: the process of the host has ended" in said[1]

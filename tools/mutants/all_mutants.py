@@ -21,6 +21,7 @@ from tools.mutants.hosts import HOSTS
 from tools.mutants.links import LINKS
 from tools.mutants.monitors import MONITORS
 from tools.mutants.network import NETWORK
+from tools.mutants.ray import RAY
 from tools.mutants.recovery import RECOVERY
 from tools.mutants.redis import REDIS
 from tools.mutants.reruns import RERUNS
@@ -52,6 +53,7 @@ MUTANTS: Final = (
     *NETWORK,
     *MONITORS,
     *RECOVERY,
+    *RAY,
     *REDIS,
     *RERUNS,
     *RESUMPTION,

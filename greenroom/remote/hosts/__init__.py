@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         owner_of,
     )
     from greenroom.remote.hosts._host_tokens import make_token_file, read_token_file
+    from greenroom.remote.hosts._placed_hosts import PlacedHosts
     from greenroom.remote.hosts._remote_agent import LeftRemote, RemoteAgent, RemoteOrder
     from greenroom.remote.hosts._remote_agents import RemoteAgents
     from greenroom.remote.hosts._remote_record import RemoteRecord, read_remote_record, remote_record_path
@@ -44,6 +45,7 @@ else:
                 "owner_of",
             ),
             "greenroom.remote.hosts._host_tokens": ("make_token_file", "read_token_file"),
+            "greenroom.remote.hosts._placed_hosts": ("PlacedHosts",),
             "greenroom.remote.hosts._remote_agent": ("LeftRemote", "RemoteAgent", "RemoteOrder"),
             "greenroom.remote.hosts._remote_agents": ("RemoteAgents",),
             "greenroom.remote.hosts._remote_record": ("RemoteRecord", "read_remote_record", "remote_record_path"),
@@ -61,6 +63,7 @@ __all__ = [
     "LaunchAgent",
     "LaunchAnswer",
     "LeftRemote",
+    "PlacedHosts",
     "ReleaseAgent",
     "RemoteAgent",
     "RemoteAgents",

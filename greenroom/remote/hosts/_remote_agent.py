@@ -55,6 +55,8 @@ class RemoteAgent:
     version: int = 0
     is_taken: bool = False
     """True once the host has said that it has the order."""
+    is_launched: bool = False
+    """True once its start was reported as a success: its end is a notice from then on."""
     is_stopping: bool = False
     """True once its end has been requested; an order that the host does not have is not sent any more."""
     following: trio.CancelScope = attrs.field(factory=trio.CancelScope)

@@ -112,6 +112,8 @@ class RemoteAgents:
         self._questions = RemoteQuestions(answer, self._ask, nursery)
         self._unreachable_s = unreachable_s
         self._agents: dict[str, RemoteAgent] = {}
+        self._dead: dict[str, str] = {}
+        """By the name of a host whose process has ended, how that was told."""
         self._is_closed = False
 
     async def launch(self, wish: RemoteOrder) -> tuple[Task, str]:
@@ -122,7 +124,10 @@ class RemoteAgents:
         """
         if self._is_closed:
             raise ToolError("the session ends, and starts no more agents")
-        host = min(self._hosts, key=self._running_on)
+        living = [host for host in self._hosts if host not in self._dead]
+        if not living:
+            raise ToolError(f"all hosts have died: {'; '.join(self._dead.values())}")
+        host = min(living, key=self._running_on)
         remote = self._open(host, wish)
         try:
             await self._commit()
@@ -133,7 +138,7 @@ class RemoteAgents:
         except AskTimedOut:
             pass  # it may have the order: it is asked again
         except GreenroomError as error:
-            if not isinstance(error, LinkLost) or error.outcome == "not_sent":
+            if not isinstance(error, LinkLost) or error.outcome == "not_sent" or host in self._dead:
                 self._end_silently(remote, str(error))
                 raise ToolError(f"the host {host!r} cannot be used: {error}") from error
         except BaseException:  # cancelled: the host may have the order
@@ -141,6 +146,7 @@ class RemoteAgents:
             self._nursery.start_soon(self._follow, remote)
             remote.task.kill(Cause("session", "the call that started it was cancelled"))
             raise
+        remote.is_launched = True
         self._nursery.start_soon(self._follow, remote, name=f"remote agent {remote.order.task}")
         return remote.task, f"greenroom://{host}/{self._run}#{remote.order.task}"
 
@@ -161,12 +167,20 @@ class RemoteAgents:
                 order=record.order,
                 offset=each.size,
                 is_taken=record.is_taken,
+                is_launched=True,
                 is_stopping=record.stop is not None,
             )
             self._nursery.start_soon(self._follow, remote, name=f"remote agent {name}")
             if record.stop is not None:
                 task.kill(record.stop)  # no effect on one that has ended
             remote.is_late = has_ended and each.cause == UNREACHABLE
+
+    def lose_host(self, host: str, why: str) -> None:
+        """Note that the process of a host has ended: its agents are lost at once, and no more are started there."""
+        self._dead[host] = why
+        for remote in list(self._agents.values()):
+            if remote.host == host and remote.is_launched:
+                self._end(remote, Edge.FAIL, error=why, cause=Cause(LOST, why))
 
     async def close(self) -> None:
         """Stop the agents that run, and wait at most `CLOSE_S` for their ends; then all tasks have ended. It is shielded."""
@@ -317,8 +331,8 @@ class RemoteAgents:
         return news
 
     async def _wait_late(self, remote: RemoteAgent) -> AgentNews | None:
-        """Return the end that comes after the task has ended because its host was away; None if the host does not know the agent."""
-        while True:
+        """Return the end that comes after the task has ended because its host was away; None if the host does not know the agent, or died."""
+        while remote.host not in self._dead:
             try:
                 news = await self._ask_news(remote)
             except GreenroomError:
@@ -326,6 +340,7 @@ class RemoteAgents:
             else:
                 if news is None or (news.state in _EDGES and remote.offset >= news.size):
                     return news
+        return None
 
     async def _report_late(self, remote: RemoteAgent) -> None:
         """Wait for a late end, and report it."""
@@ -380,17 +395,17 @@ class RemoteAgents:
         remote.following.cancel()
 
     async def _settle(self, remote: RemoteAgent) -> None:
-        """Tell the host that the end is on record here, until it answers; a later process tells one that does not."""
+        """Tell the host that the end is on record here, until it answers or has died; a later process tells one that does not."""
         release = ReleaseAgent(run=self._run, key=remote.order.key, task=remote.order.task)
         delay_s = _FIRST_DELAY_S
-        while True:
+        while remote.host not in self._dead:
             with suppress(GreenroomError):
                 await self._commit()
                 await self._ask(remote.host, release, timeout_s=STOP_S)
-                self._note_line(remote.order.task, record_line(SETTLED))
-                return
+                break
             await trio.sleep(delay_s)
             delay_s = min(2 * delay_s, _MAX_DELAY_S)
+        self._note_line(remote.order.task, record_line(SETTLED))
 
     # --- stopping ------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TypedDict, final
+from typing import TYPE_CHECKING, TypedDict, final
 
 import attrs
 
@@ -18,6 +18,9 @@ from greenroom.inbox import InboxStore
 from greenroom.mcp import Elicit
 from greenroom.session.assembly._run_replay import RunReplay
 from greenroom.tools import AskUser
+
+if TYPE_CHECKING:  # nothing of links is loaded unless a host is there
+    from greenroom.remote.hosts import PlacedHosts
 
 
 @final
@@ -70,6 +73,8 @@ class HostArguments(TypedDict, total=False):
     """Files of the program for the run folder, by name: they are there before anything is recorded."""
     invocation: str
     """The arguments that the program was started with, as text: kept in the record of effects, so that it can be started again."""
+    placed_hosts: PlacedHosts | None
+    """Hosts that the program has placed, beside those of the settings."""
     replay: RunReplay | None
     """The record that the session is done again from; `greenroom.rerun` makes it."""
 
@@ -93,6 +98,7 @@ class Hosted:
     files: Mapping[str, bytes] = attrs.field(factory=dict)
     turn_place: Callable[[], AbstractAsyncContextManager[object]] | None = None
     invocation: str = attrs.field(default="", repr=False)
+    placed_hosts: PlacedHosts | None = None
     replay: RunReplay | None = None
     watch: Watch = attrs.field(factory=Watch)
     """Callbacks that publish the live events; made by `LiveEvents.wire`."""

@@ -40,10 +40,14 @@ class SessionRemotes:
         self._opening = trio.Lock()
         self._node: LinkNode | None = None
         self._closing = trio.Event()
+        self._placed = services.plan.spec.host.placed_hosts
         journal, folder = services.journal, services.run_folder
         self.agents = RemoteAgents(
             run=folder.name,
-            hosts={name: host.workspace for name, host in self._settings.hosts.items()},
+            hosts={
+                **{name: host.workspace for name, host in self._settings.hosts.items()},
+                **({} if self._placed is None else dict.fromkeys(self._placed.peers, "")),
+            },
             connect=self._connect,
             tasks=services.tasks,
             nursery=services.nursery,
@@ -57,6 +61,14 @@ class SessionRemotes:
             budget=services.budget,
             unreachable_s=self._settings.unreachable_s,
         )
+        self._unwatch = None if self._placed is None else self._placed.watch(self._note_death)
+
+    def _note_death(self, host: str, why: str) -> None:
+        """End what waits for a host whose process has ended."""
+        self.agents.lose_host(host, why)
+        for link in () if self._node is None else self._node.links():
+            if link.node == host:
+                link.lose(why)
 
     async def launch(self, way: RemoteRoute, call: AgentCall, ctx: ToolContext) -> RemoteLaunched:
         """Start an agent on a host for a call of the tool Agent.
@@ -99,6 +111,8 @@ class SessionRemotes:
     async def close(self) -> None:
         """Stop the agents that run, and close the node; bounded and shielded."""
         await self.agents.close()
+        if self._unwatch is not None:
+            self._unwatch()
         self._closing.set()
 
     async def _connect(self, host: str) -> Link:
@@ -125,7 +139,7 @@ class SessionRemotes:
         from greenroom.remote.hosts import read_token_file
         from greenroom.serving import read_authority
 
-        return {
+        named = {
             name: LinkPeer(
                 token=read_token_file(Path(host.token_file).expanduser()),
                 address=host.address,
@@ -133,6 +147,7 @@ class SessionRemotes:
             )
             for name, host in self._settings.hosts.items()
         }
+        return named if self._placed is None else {**named, **self._placed.peers}
 
 
 def _read_left(outputs: Path, view: TaskView) -> LeftRemote | None:

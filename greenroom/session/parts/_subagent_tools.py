@@ -111,8 +111,9 @@ class SubagentTools:
 
 
 def open_remotes(services: Services, asking: AgentServices) -> SessionRemotes | None:
-    """Return what starts agents on hosts; None if no host is configured, or the session is done again from a record."""
-    if not services.plan.settings.scalars.remote.hosts or services.effects.is_rerun:
+    """Return what starts agents on hosts; None if there is no host, or the session is done again from a record."""
+    has_hosts = services.plan.settings.scalars.remote.hosts or services.plan.spec.host.placed_hosts
+    if not has_hosts or services.effects.is_rerun:
         return None
     from greenroom.session.parts._session_remotes import SessionRemotes
 

@@ -29,7 +29,7 @@ MAX_HITS: Final = 400
 def play_mate(request: ModelRequest) -> AnswerLike:
     """Return a teammate's next step."""
     conversation = read_conversation(request.messages)
-    found = _current_item(conversation)
+    found = current_item(conversation)
     if found is None:
         return "Ready. I take items from the board as they come."
     received, number, item = found
@@ -39,16 +39,39 @@ def play_mate(request: ModelRequest) -> AnswerLike:
         went_wrong = completed[-1].is_error
         return f"Item {number} could not be completed." if went_wrong else f"Item {number} is done."
     steps = list(_next_steps(item, calls))[:SIDE_BY_SIDE]
-    if steps:
-        return steps
-    findings = write_findings(number, _amount(item), _facts(item, calls))
+    return steps or complete(number, write_findings(number, amount_of(item), _facts(item, calls)))
+
+
+def play_reader(request: ModelRequest) -> AnswerLike:
+    """Return the next step of an agent that reads for a teammate: its last words are the findings."""
+    conversation = read_conversation(request.messages)
+    found = current_item(conversation)
+    if found is None:
+        return "I was given no item that I know."
+    received, number, item = found
+    calls = [call for call in conversation.calls if call.at > received.at]
+    steps = list(_next_steps(item, calls))[:SIDE_BY_SIDE]
+    return steps or write_findings(number, amount_of(item), _facts(item, calls))
+
+
+def complete(number: str, findings: str) -> AnswerLike:
+    """Return the step that completes an item."""
     return [
         Say(f"That was all of item {number}; my findings go to the board."),
         Call("TaskUpdate", {"taskId": number, "status": "completed", "findings": findings}),
     ]
 
 
-def _current_item(conversation: SurveyConversation) -> tuple[Received, str, SurveyItem] | None:
+def unread_facts(item: SurveyItem, why: str) -> Iterator[Facts]:
+    """Yield the facts of an item that nobody could work on."""
+    for file in item.files:
+        yield facts_without(file.path, why)
+    for search in item.searches:
+        yield SearchFacts(label=search.label, problem=why)
+
+
+def current_item(conversation: SurveyConversation) -> tuple[Received, str, SurveyItem] | None:
+    """Return the latest item that came in, with its number."""
     for received in reversed(conversation.received):
         item = parse_item(received.text)
         number = item_number(received.text)
@@ -57,7 +80,8 @@ def _current_item(conversation: SurveyConversation) -> tuple[Received, str, Surv
     return None
 
 
-def _amount(item: SurveyItem) -> str:
+def amount_of(item: SurveyItem) -> str:
+    """Return the size of an item in words."""
     if item.searches:
         return "1 search" if len(item.searches) == 1 else f"{len(item.searches)} searches"
     return "1 file" if len(item.files) == 1 else f"{len(item.files)} files"

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.session.conftest import short
+
+__all__ = ["short"]
