@@ -856,7 +856,7 @@ NOT_IN_A_JOURNAL: Final = {
     "R5-b": Unseen("a killed process records nothing", ("hosting/test_host_actors.py", "hosting/test_host_command.py")),
     "R5-c": Unseen(_FRAMES, ("hosting/test_host_actors.py", "hosting/test_deaths.py")),
     "R5-d": Unseen(_FRAMES, ("hosting/test_deaths.py",)),
-    "R5-questions": Unseen(_FRAMES, ("hosting/test_remote_agents.py",)),
+    "R5-questions": Unseen(_FRAMES, ("hosting/test_remote_agents.py", "hosting/test_remote_questions.py")),
     "R5-budget": Unseen(_FRAMES, ("hosting/test_remote_agents.py",)),
     "R5-owner": Unseen(_FRAMES, ("hosting/test_host_actors.py",)),
     "R7-c": Unseen(_FRAMES, ("hosting/test_deaths.py",)),

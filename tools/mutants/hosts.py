@@ -68,7 +68,7 @@ HOSTS: Final = (
         "greenroom.remote.hosts._remote_questions",
         "            if key not in self._asked:\n",
         "            if key is not None:\n",
-        tests=_REMOTE,
+        tests=("tests/hosting/test_remote_questions.py",),
     ),
     Mutant(
         "an answer is sent once",
@@ -76,7 +76,7 @@ HOSTS: Final = (
         "greenroom.remote.hosts._remote_questions",
         "                with suppress(GreenroomError):\n                    await self._ask(remote.host, told)\n                    return\n",
         "                return\n",
-        tests=_REMOTE,
+        tests=("tests/hosting/test_remote_questions.py",),
     ),
     Mutant(
         "an agent on a host costs its run nothing",
