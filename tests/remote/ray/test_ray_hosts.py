@@ -53,10 +53,11 @@ async def test_a_host_on_ray_runs_an_agent(short: Path) -> None:
 
 
 @pytest.mark.promise("R8-a")
+@pytest.mark.timeout(500)
 async def test_of_200_agents_on_four_hosts_a_killed_host_takes_only_its_own(short: Path) -> None:
     need_time()
     seen: list[str] = []
-    plan = RayHostPlan(model=MODEL, model_arguments={"wait_s": 20.0, "agents": AGENTS})
+    plan = RayHostPlan(model=MODEL, model_arguments={"wait_s": 90.0, "agents": AGENTS})
 
     def read(request: ModelRequest) -> str:
         seen.append(str(request.messages))
@@ -81,7 +82,7 @@ async def test_of_200_agents_on_four_hosts_a_killed_host_takes_only_its_own(shor
             os.kill(hosts.processes["ray-2"], signal.SIGKILL)
             with trio.fail_after(1):
                 await wait_states(session, running=AGENTS * 3 // 4, failed=AGENTS // 4)
-            with trio.fail_after(60):
+            with trio.fail_after(240):
                 await wait_states(session, completed=AGENTS * 3 // 4, failed=AGENTS // 4)
                 await session.wait_quiet()
             errors = {task.error for task in session.tasks.all() if task.error}
