@@ -863,7 +863,9 @@ NOT_IN_A_JOURNAL: Final = {
     "R13-a": Unseen(_FRAMES, ("remote/links/test_hostile_peers.py", "remote/links/test_node.py")),
     "R13-b": Unseen(_FRAMES, ("remote/wire/test_hello.py",)),
     "R13-c": Unseen(_FRAMES, ("remote/links/test_permits.py",)),
-    "R13-d": Unseen("a connection that cannot be opened is told to whoever connects", ("remote/links/test_tls.py",)),
+    "R13-d": Unseen(
+        "a connection that cannot be opened is an error of the side that connects", ("remote/links/test_tls.py",)
+    ),
     "R8-a": Unseen(
         "a killed process records nothing", ("hosting/test_remote_agents.py", "remote/ray/test_ray_hosts.py")
     ),

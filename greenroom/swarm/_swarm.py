@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -34,7 +34,6 @@ from greenroom.core import (
 from greenroom.core.sources import find_places
 from greenroom.core.texts import single_error
 from greenroom.models import Model, PlannedCrash
-from greenroom.remote.ray import RayHosts
 from greenroom.session import Session, open_session
 from greenroom.swarm._consent import agree_to
 from greenroom.swarm._cost import SwarmCost
@@ -65,6 +64,9 @@ from greenroom.teams import Item, Team
 from greenroom.terminal import Ladder, can_draw, climbing, explained, program, typed, without_class
 from greenroom.trace import prepare_runs_folder, runs_folder
 
+if TYPE_CHECKING:
+    from greenroom.remote.ray import RayHosts
+
 RUNS: Final = "GREENROOM_RUNS"
 REPORT: Final = "report.md"
 TEAM: Final = "swarm"
@@ -91,9 +93,12 @@ class SwarmRun:
     error: str = ""
     began_s: float = 0.0
     """When the session was open, on Trio's clock: loading modules and connecting is none of the swarm's work."""
-
     ended_s: float | None = None
     """When it had closed; a page that is open still shows its end then. None: an error ended it."""
+
+    @property
+    def duration_s(self) -> float:
+        return (trio.current_time() if self.ended_s is None else self.ended_s) - self.began_s
 
     @property
     def has_report(self) -> bool:
@@ -282,7 +287,7 @@ async def _swarm(
     state = _state_of(run, ladder.exit_code)
     if ladder.exit_code is not None:
         view.say(f"resume with: {program()} swarm --resume {_run_name(run.folder, options)}")
-    view.end(_summary(state, run, opening, options, duration_s=(run.ended_s or trio.current_time()) - run.began_s))
+    view.end(_summary(state, run, opening, options))
     return ladder.exit_code if ladder.exit_code is not None else int(state != "done")
 
 
@@ -410,14 +415,11 @@ def _without_report(folder: Path) -> str:
     return "the lead wrote no report"
 
 
-def _summary(state: str, run: SwarmRun, opening: SwarmOpening, options: SwarmOptions, *, duration_s: float) -> Summary:
-    folder = run.folder
+def _summary(state: str, run: SwarmRun, opening: SwarmOpening, options: SwarmOptions) -> Summary:
+    folder, error = run.folder, run.error
     assert folder is not None
-    error = run.error
-    if not error and state == "failed":
-        error = _without_report(folder)
-    if not error and state == "incomplete":
-        error = run.held_back
+    if not error and state in {"failed", "incomplete"}:
+        error = _without_report(folder) if state == "failed" else run.held_back
     report = next((folder / name for name in (REPORT, PARTIAL_REPORT) if (folder / name).is_file()), None)
     return Summary(
         state=state,
@@ -433,7 +435,7 @@ def _summary(state: str, run: SwarmRun, opening: SwarmOpening, options: SwarmOpt
         requests=run.cost.requests,
         usd=None if run.cost.usd is None else float(run.cost.usd),
         cost=run.cost.text,
-        duration_s=round(duration_s, 3),
+        duration_s=round(run.duration_s, 3),
         error=error,
         findings=top_findings(folder / REPORT) if run.has_report else (),
         # By its rules the lead puts an item on the board for whatever there is to read or to search.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -11,12 +11,14 @@ from greenroom.agents.subagents import AGENT_TOOLS
 from greenroom.core import UsageError
 from greenroom.models import AnthropicModel, Model, PlaybookModel
 from greenroom.models.choice import DEFAULT_CLAUDE_MODEL
-from greenroom.remote.ray import RayHostPlan, RayHosts
 from greenroom.swarm._swarm_plan import PLAYBOOK, SwarmOptions, SwarmPlan, is_playbook
 from greenroom.swarm.recipes import SURVEY, Recipe
 from greenroom.swarm.survey import FAR_MATE_SYSTEM, READER, READER_SYSTEM, WAIT, play_far_mate, play_reader
 from greenroom.tools import ToolContext, tool
 from greenroom.tools.builtin import task_output_tool
+
+if TYPE_CHECKING:  # most swarms have no hosts
+    from greenroom.remote.ray import RayHosts
 
 _MATE: Final = SURVEY.roles[0]
 _FAR_TOOLS: Final = ("Agent", WAIT)
@@ -88,6 +90,8 @@ async def on_hosts(options: SwarmOptions, plan: SwarmPlan, work: Callable[[RayHo
     """
     if options.open_hosts is None:
         return await work(None)
+    from greenroom.remote.ray import RayHostPlan  # with it, all of links
+
     name = PLAYBOOK if is_playbook(options) else options.model or DEFAULT_CLAUDE_MODEL
     wanted = RayHostPlan(
         model=f"{__name__}:{reader_model.__name__}",

@@ -39,7 +39,7 @@ def single_error(error: BaseException, *, or_first: bool = False) -> BaseExcepti
     """Return the error that is alone in a group, or in groups in groups.
 
     Args:
-        error: Any error; one that is no group is returned as it is.
+        error: Any error; one that is not a group is returned as it is.
         or_first: True to return the first of several; else the group that holds them.
     """
     while isinstance(error, BaseExceptionGroup) and (or_first or len(error.exceptions) == 1):

@@ -176,7 +176,7 @@ EVENTS: Final = (
 
 @final
 class RefusedConnections:
-    """The record of refused connections: bounded, because whoever reaches the node can cause them.
+    """The record of refused connections: bounded, because any peer that reaches the node can cause them.
 
     Args:
         emit: Records an event.

@@ -70,7 +70,7 @@ class SessionWatch:
         return self
 
     def close(self) -> None:
-        """Close the file, or have whoever reads it now do so; what is read later is read from its beginning."""
+        """Close the file, or have the task that reads it close it; later reads begin at its start."""
         self._is_closed = True
         if self._index is not None:
             self._index.close()

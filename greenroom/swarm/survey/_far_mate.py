@@ -11,9 +11,9 @@ from typing import Final
 
 from greenroom.models import AnswerLike, Call, ModelRequest, Say
 from greenroom.swarm.survey._facts import parse_facts, write_findings
-from greenroom.swarm.survey._mate import amount_of, complete, current_item, unread_facts
+from greenroom.swarm.survey._mate import amount_of, complete, item_in_work, unread_facts
 from greenroom.swarm.survey._python import shortened
-from greenroom.swarm.survey._survey_conversation import ToolCall, read_conversation
+from greenroom.swarm.survey._survey_conversation import ToolCall
 
 READER: Final = "reader"
 """The definition of agents that work on items on hosts."""
@@ -27,16 +27,10 @@ _STATUS: Final = re.compile(r"^<status>(\w+)</status>$", re.MULTILINE)
 
 def play_far_mate(request: ModelRequest) -> AnswerLike:
     """Return the next step of a teammate with hosts."""
-    conversation = read_conversation(request.messages)
-    found = current_item(conversation)
-    if found is None:
-        return "Ready. I take items from the board as they come."
-    received, number, item = found
-    calls = [call for call in conversation.calls if call.at > received.at]
-    completed = [call for call in calls if call.name == "TaskUpdate"]
-    if completed:
-        went_wrong = completed[-1].is_error
-        return f"Item {number} could not be completed." if went_wrong else f"Item {number} is done."
+    found = item_in_work(request)
+    if isinstance(found, str):
+        return found
+    received, number, item, calls = found
     launches = [call for call in calls if call.name == "Agent"]
     task = _TASK.search(launches[-1].result or "") if launches else None
     waits = [call for call in calls if task is not None and call.input.get("task_id") == task[1]]

@@ -28,16 +28,10 @@ MAX_HITS: Final = 400
 
 def play_mate(request: ModelRequest) -> AnswerLike:
     """Return a teammate's next step."""
-    conversation = read_conversation(request.messages)
-    found = current_item(conversation)
-    if found is None:
-        return "Ready. I take items from the board as they come."
-    received, number, item = found
-    calls = [call for call in conversation.calls if call.at > received.at]
-    completed = [call for call in calls if call.name == "TaskUpdate"]
-    if completed:
-        went_wrong = completed[-1].is_error
-        return f"Item {number} could not be completed." if went_wrong else f"Item {number} is done."
+    found = item_in_work(request)
+    if isinstance(found, str):
+        return found
+    _, number, item, calls = found
     steps = list(_next_steps(item, calls))[:SIDE_BY_SIDE]
     return steps or complete(number, write_findings(number, amount_of(item), _facts(item, calls)))
 
@@ -52,6 +46,21 @@ def play_reader(request: ModelRequest) -> AnswerLike:
     calls = [call for call in conversation.calls if call.at > received.at]
     steps = list(_next_steps(item, calls))[:SIDE_BY_SIDE]
     return steps or write_findings(number, amount_of(item), _facts(item, calls))
+
+
+def item_in_work(request: ModelRequest) -> tuple[Received, str, SurveyItem, Sequence[ToolCall]] | str:
+    """Return the item that a teammate works on, with its number and the calls since it came; its words if there is nothing to do."""
+    conversation = read_conversation(request.messages)
+    found = current_item(conversation)
+    if found is None:
+        return "Ready. I take items from the board as they come."
+    received, number, item = found
+    calls = [call for call in conversation.calls if call.at > received.at]
+    completed = [call for call in calls if call.name == "TaskUpdate"]
+    if completed:
+        went_wrong = completed[-1].is_error
+        return f"Item {number} could not be completed." if went_wrong else f"Item {number} is done."
+    return received, number, item, calls
 
 
 def complete(number: str, findings: str) -> AnswerLike:
